@@ -29,7 +29,7 @@ local freePart = 0.02
 local unknownMs, unknownPerSecond = 2 * leaseMs, 0.5
 -- Time constant of the count of processes that started lately. From that part of all processes on, and from a few on, the
 -- fleet grows: as many again are expected to start.
-local joinsDecayMs, growthPart, fewJoins = 1000, 0.2, 3
+local joinsDecayMs, growthPart, fewJoins = 1000, 0.14, 3
 
 -- Where there are so many processes that each has to wait for seconds, the circle is cut into places, and each place has
 -- its turn once in a round. Else the slots are spread by the golden ratio, which suits parts of any size.

@@ -50,6 +50,7 @@ describe('processes that lease their shares', () => {
     [40, 5000, 3],
     [80, 1000, 4],
     [80, 3000, 4.5],
+    [80, 8000, 4],
   ])(
     '%d that start within %d ms on 40 per second have their first requests accepted within %d seconds',
     async (processes, withinMs, maxSeconds) => {
