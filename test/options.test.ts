@@ -516,7 +516,9 @@ describe('invalid options throw when the shipper is made', () => {
       /Known options: sample\.rates, sample\.by$/,
       'TypeError',
     ],
-    ['an empty time field', { ...good, timeField: '' }, 'timeField', /1 to 200 characters; got ""/, 'RangeError'],
+    ['an empty time field', { ...good, timeField: '' }, 'timeField', /1 to 200 characters, .*; got ""/, 'RangeError'],
+    ['a time field for the level', { ...good, timeField: 'level' }, 'timeField', /other than level,/, 'RangeError'],
+    ['a time field for attributes', { ...good, timeField: 'attributes' }, 'timeField', /, attributes,/, 'RangeError'],
     [
       'a text for a number',
       { ...good, maxBatchAgeMs: '1000' },

@@ -27,6 +27,19 @@ describe('shipAndConfirm', () => {
     expect(shipper.stats()).toMatchObject({ delivered: 1, pending: 0 })
   })
 
+  it('does not say that the service refused an event which it refused among others only', async () => {
+    await using server = await startFaultServer(request => {
+      if (request.isWhole && server.requestCount === 1) request.answer('400 Bad Request', '{"message":"no"}')
+    })
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ baseUrl: server.url, compression: 'none' })
+    const failures = [1, 2, 3, 4].map(n => failure(shipper.shipAndConfirm({ n })))
+    await expect.poll(() => server.requestCount).toBeGreaterThan(1)
+    await shipper.close({ timeoutMs: 100 })
+    expect(shipper.stats().drops).toEqual({ closed: { info: 4 } })
+    for (const thrown of await Promise.all(failures)) expect(thrown).not.toHaveProperty('code', 'LOGFERRY_REJECTED')
+  })
+
   it('takes the event at the call, whatever happens to the object afterwards', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()

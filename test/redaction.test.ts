@@ -312,6 +312,17 @@ describe('an event that cannot be redacted', () => {
     ])
   })
 
+  it('is not named by an error that has its value as a name', async () => {
+    await using shipping = await startShipping()
+    const censor = (value: unknown) => {
+      throw Object.assign(new Error('x'), { name: String(value) })
+    }
+    shipping.ship({ redact: { paths: ['password'], censor } }).ship({ password: secret })
+    expect(shipping.warnings.map(({ message }) => message)).toEqual([
+      'logferry: redact.censor threw Error. Events that cannot be redacted are dropped.',
+    ])
+  })
+
   it.each([undefined, null, Number.NaN, 'text'])(
     'is dropped, whatever is thrown (%s), and so is a report',
     async thrown => {

@@ -35,6 +35,8 @@ interface Flush extends PromiseWithResolvers<void> {
   batches: number
 }
 
+const noDatasets: ReadonlySet<string> = new Set()
+
 /**
  * Collects lines into batches, in one queue for each dataset. Resolves a flush when the lines of that moment are
  * settled.
@@ -175,11 +177,15 @@ export class BatchQueue {
     return { ...load, datasets: this.#queues.size }
   }
 
-  /** Returns the next batch that may be sent now, or `undefined` if there is none. Datasets take turns. */
-  dequeue(nowMs: number): Batch | undefined {
+  /**
+   * Returns the next batch that may be sent now, or `undefined` if there is none. Datasets take turns.
+   *
+   * @param without datasets that are left out
+   */
+  dequeue(nowMs: number, without: ReadonlySet<string> = noDatasets): Batch | undefined {
     this.#reloads?.start()
     for (const queue of this.#queues.values()) {
-      const batch = queue.mayBeReady(nowMs) ? queue.dequeue(nowMs) : undefined
+      const batch = queue.mayBeReady(nowMs) && !without.has(queue.dataset) ? queue.dequeue(nowMs) : undefined
       if (batch === undefined) continue
       this.#queues.delete(queue.dataset)
       this.#queues.set(queue.dataset, queue)
@@ -190,11 +196,15 @@ export class BatchQueue {
 
   /**
    * Monotonic time from which `dequeue` may return a batch, in milliseconds; `Infinity` if no batch waits for a time.
+   *
+   * @param without datasets that are left out
    */
-  wakeAtMs(): number {
+  wakeAtMs(without: ReadonlySet<string> = noDatasets): number {
     if (this.#reloads?.isDue) return 0 // `dequeue` starts the reload
     let atMs = Number.POSITIVE_INFINITY
-    for (const queue of this.#queues.values()) atMs = Math.min(atMs, queue.wakeAtMs())
+    for (const queue of this.#queues.values()) {
+      if (without.size === 0 || !without.has(queue.dataset)) atMs = Math.min(atMs, queue.wakeAtMs())
+    }
     return atMs
   }
 

@@ -117,6 +117,9 @@ export class DatasetQueue {
     this.#limits = deps.limits
   }
 
+  /** True if the last request with events of the dataset brought no answer. */
+  isUnanswered = false
+
   /** Start of the latest request with events of the dataset that was accepted; monotonic, in milliseconds. */
   get acceptedAtMs(): number {
     return this.#acceptedAtMs

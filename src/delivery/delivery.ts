@@ -23,8 +23,8 @@ export interface Batches {
   readonly datasetCount: number
   /** Number of batches that are neither delivered nor dropped, batches in flight included. */
   readonly batchCount: number
-  dequeue(nowMs: number): Batch | undefined
-  wakeAtMs(): number
+  dequeue(nowMs: number, without?: ReadonlySet<string>): Batch | undefined
+  wakeAtMs(without?: ReadonlySet<string>): number
   load(): BatchLoad
   queueFor(dataset: string): DatasetQueue
   probePaused(status: number): void
@@ -53,8 +53,14 @@ export interface DeliveryDeps {
   readonly onDelivered: (dataset: string) => void
 }
 
-/** Minimum wait for an answer, in milliseconds, that is reported as the reason why events were not delivered. */
+/**
+ * Minimum wait for an answer, in milliseconds, that is reported as the reason why events were not delivered, and after which
+ * other datasets come first.
+ */
 const minSilenceMs = 1000
+/** Maximum part of the requests in flight that datasets without an answer take from others. */
+const unansweredPart = 0.5
+const noDatasets: ReadonlySet<string> = new Set()
 
 interface InFlight {
   readonly controller: AbortController
@@ -81,6 +87,8 @@ export class Delivery {
   readonly #tuner: Tuner
   readonly #settler: AttemptSettler
   readonly #inFlight = new Map<Batch, InFlight>()
+  /** The datasets that make no further request until one in flight has ended, so that others can. */
+  #heldUp = noDatasets
   #sendNow: SendNow | undefined
   /** Deadline set by the last `skipBackoff`, until `clearDeadline`; monotonic, in milliseconds. */
   #endMs = Number.NEGATIVE_INFINITY
@@ -155,10 +163,11 @@ export class Delivery {
     const nowMs = monotonicMs()
     const limit = breaker.isOpen ? 1 : this.#maxRequests(nowMs)
     const sinceMs = Math.min(nowMs, wantedMs)
+    this.#heldUp = noDatasets
     this.#tuner.tune(nowMs)
     const notBeforeMs = () => Math.max(breaker.notBeforeMs, rateLimiter.notBeforeMs(nowMs, sinceMs))
     while (this.#inFlight.size < limit && nowMs >= notBeforeMs()) {
-      const batch = batches.dequeue(nowMs)
+      const batch = this.#dequeue(nowMs, limit)
       if (batch === undefined) {
         rateLimiter.onIdle()
         break
@@ -169,7 +178,7 @@ export class Delivery {
     // The timer may be set already, or only an answer can change something. With thousands of dataset queues, asking each
     // for its time would cost more than all else.
     const isTimerRight = this.#inFlight.size >= limit || notBeforeMs() >= this.#timerAtMs
-    if (!isTimerRight) this.#wakeAt(Math.max(batches.wakeAtMs(), notBeforeMs()), nowMs)
+    if (!isTimerRight) this.#wakeAt(Math.max(batches.wakeAtMs(this.#heldUp), notBeforeMs()), nowMs)
   }
 
   /** Returns the rate in force if the next request waits for nothing else. */
@@ -243,6 +252,28 @@ export class Delivery {
     return undefined
   }
 
+  /**
+   * Takes the next batch, first of a dataset whose requests are answered: a dataset that the service does not answer must not
+   * keep others waiting, until its requests time out one after another.
+   */
+  #dequeue(nowMs: number, limit: number): Batch | undefined {
+    const { batches } = this.#deps
+    let unanswered: Set<string> | undefined
+    let requests = 0
+    for (const [{ dataset }, { startedAtMs, taken }] of this.#inFlight) {
+      if (taken !== undefined) continue
+      if (nowMs - startedAtMs < minSilenceMs && !batches.queueFor(dataset).isUnanswered) continue
+      unanswered ??= new Set()
+      unanswered.add(dataset)
+      requests++
+    }
+    this.#heldUp = noDatasets
+    if (unanswered === undefined) return batches.dequeue(nowMs)
+    const leavesRoom = requests < limit * unansweredPart || batches.datasetCount <= unanswered.size
+    if (!leavesRoom) this.#heldUp = unanswered
+    return batches.dequeue(nowMs, unanswered) ?? (leavesRoom ? batches.dequeue(nowMs) : undefined)
+  }
+
   #maxRequests(nowMs: number): number {
     const { batches, maxConcurrentRequests } = this.#deps
     if (nowMs >= this.#endMs) return maxConcurrentRequests
@@ -258,7 +289,11 @@ export class Delivery {
     for (const [batch, one] of inFlight) if (one.taken !== undefined) this.#end(batch, one.taken(), one.startedAtMs)
     this.#inFlight.clear()
     const open = inFlight.filter(([, { taken }]) => taken === undefined)
-    for (const [{ dataset }] of open) this.#deps.batches.queueFor(dataset).endProbe()
+    for (const [{ dataset }, { startedAtMs }] of open) {
+      const queue = this.#deps.batches.queueFor(dataset)
+      queue.endProbe()
+      if (monotonicMs() - startedAtMs >= minSilenceMs) queue.isUnanswered = true
+    }
     for (const [, { controller }] of inFlight) controller.abort()
     return open.map(([batch]) => batch)
   }
@@ -316,6 +351,7 @@ export class Delivery {
   #end(batch: Batch, attempt: Attempt, startedAtMs: number): void {
     const durationMs = monotonicMs() - startedAtMs
     this.#inFlight.delete(batch)
+    this.#deps.batches.queueFor(batch.dataset).isUnanswered = attempt.answer === undefined
     this.#settler.settle(batch, attempt, startedAtMs)
     this.#report(batch, attempt, durationMs) // last, because a listener may end the process
   }

@@ -38,7 +38,8 @@ export function rateLimitIn(headers: Headers, nowEpochMs: number): RateLimit {
     count(headers[`x-ratelimit-${name}`]) ??
     count(headers[`ratelimit-${name}`]) ??
     count(parameterIn(headers.ratelimit, `${name}|${parameter}`))
-  const policy = headers['ratelimit-policy']
+  const given = first(headers['ratelimit-policy'])
+  const policy = given !== undefined && otherUnit.test(given) ? undefined : given
   const limit = read('limit', 'limit') ?? count(parameterIn(policy, 'q'))
   const remaining = read('remaining', 'r')
   const resetMs = untilMs(read('reset', 't'), first(headers.date), nowEpochMs)
@@ -51,6 +52,9 @@ export function rateLimitIn(headers: Headers, nowEpochMs: number): RateLimit {
     ...(resetMs !== undefined && { resetMs }),
   }
 }
+
+/** The unit of a policy that does not count requests: of bytes, or of concurrent requests. */
+const otherUnit = /[;\s]qu=(?!"?requests"?(?:$|[;,\s]))/
 
 function windowOf(resetMs: number | undefined): number | undefined {
   if (resetMs === undefined) return undefined

@@ -51,6 +51,8 @@ const sameHeaderLimitHoldsMs = 120_000
  * as a rule of a gateway, is then gone.
  */
 const maxAnswersWithoutLimit = 5
+/** Maximum wait for the reset of a window that is used up, in milliseconds, unless a `Retry-After` asks for more. */
+const maxResetWaitMs = 60_000
 /** Time since the last answer that named the limit after which one answer without a limit is enough, in milliseconds. */
 const maxUnnamedMs = 10_000
 /**
@@ -497,9 +499,11 @@ export class RateLimiter {
     this.#stretch = 1
   }
 
-  #wait(nowMs: number, { retryAfterMs, resetMs = 0 }: PacedAnswer): void {
+  #wait(nowMs: number, { retryAfterMs, resetMs = 0, remaining = 0 }: PacedAnswer): void {
+    // A window that is not used up is not the reason of the 429, and a new one may be as long as an hour.
+    const resetWaitMs = remaining > 0 ? 0 : Math.min(resetMs, maxResetWaitMs)
     // Up to a tenth more, so that many processes that received the same `Retry-After` do not return at the same moment.
-    const waitMs = retryAfterMs === undefined ? resetMs : retryAfterMs * (1 + 0.1 * this.#random())
+    const waitMs = retryAfterMs === undefined ? resetWaitMs : retryAfterMs * (1 + 0.1 * this.#random())
     this.#askedUntilMs = Math.max(this.#askedUntilMs, nowMs + waitMs)
   }
 

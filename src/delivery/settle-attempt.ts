@@ -114,7 +114,8 @@ export class AttemptSettler {
 
   /** Returns the size of the latest batch that was accepted if it is smaller than `bytes`, and was sent later. */
   smallerAcceptedSince(startedAtMs: number, bytes: number): number | undefined {
-    return this.#acceptedAtMs > startedAtMs && this.#acceptedBytes < bytes ? this.#acceptedBytes : undefined
+    const isSmaller = this.#acceptedBytes <= bytes / 2 // not by chance, as with batches of two datasets
+    return this.#acceptedAtMs > startedAtMs && isSmaller ? this.#acceptedBytes : undefined
   }
 
   settle(batch: Batch, { outcome, encoding }: Attempt, startedAtMs: number): void {
@@ -181,11 +182,14 @@ export class AttemptSettler {
     this.#deps.probePaused(status)
   }
 
-  /** Drops a batch that will not be sent again: as rejected if the service has refused it, else for `reason`. */
+  /**
+   * Drops a batch that will not be sent again: as refused if it is one event that the service has refused alone, else for
+   * `reason`. A refusal of several events says nothing about each of them.
+   */
   abandon(batch: Batch, reason: DropReason): void {
-    const { refusal } = batch.attempts
-    if (refusal === undefined) this.#drop(batch, { reason })
-    else this.#reject(batch, 'rejected', refusal.status, refusal.reason)
+    const { refusal, refusals } = batch.attempts
+    if (refusal === undefined || refusals === 0 || batch.count > 1) return this.#drop(batch, { reason })
+    this.#reject(batch, refusal.status === 413 ? 'too-large' : 'rejected', refusal.status, refusal.reason)
   }
 
   #settleRejected(

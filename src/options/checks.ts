@@ -4,7 +4,6 @@ import type { ObtainAccessToken } from './obtain-access-token.ts'
 
 export const expectedToken = 'a token of visible ASCII characters, without spaces, line breaks or "Bearer"'
 export const expectedOrgId = 'an id of visible ASCII characters without spaces'
-const expectedField = 'the name of a field, 1 to 200 characters'
 
 /** Visible ASCII characters without spaces can stand in a header as they are. */
 const headerValue = (expected: string) => v.pipe(v.string(expected), v.regex(/^[\x21-\x7e]+$/, expected))
@@ -19,12 +18,6 @@ export const AccessTokenSchema = v.union(
   `${expectedToken}, or a function that returns one`,
 )
 
-export const FieldNameSchema = v.pipe(
-  v.string(expectedField),
-  v.minLength(1, expectedField),
-  v.maxLength(200, expectedField),
-)
-
 /** Fields that logferry fills itself. */
 const filledFields = ['level', 'message', 'logferry', 'resource', 'scope', 'log', 'log.record.uid']
 const expectedOverflowField = `a string of 1 to 200 characters other than ${filledFields.join(', ')}`
@@ -35,6 +28,20 @@ export const OverflowFieldSchema = v.pipe(
   v.minLength(1, expectedOverflowField),
   v.maxLength(200, expectedOverflowField),
   v.notValues(filledFields, expectedOverflowField),
+)
+
+/** Fields of OpenTelemetry records, besides those that logferry fills. */
+const recordFields = ['body', 'attributes', 'event_name', 'severity_number', 'severity_text']
+const traceFields = ['trace_id', 'span_id', 'trace_flags']
+const notForTime = [...filledFields.filter(name => name !== 'log'), ...recordFields, ...traceFields]
+const expectedTimeField = `the name of a field, 1 to 200 characters, other than ${notForTime.join(', ')}`
+
+/** The name of the field for the timestamp. */
+export const TimeFieldSchema = v.pipe(
+  v.string(expectedTimeField),
+  v.minLength(1, expectedTimeField),
+  v.maxLength(200, expectedTimeField),
+  v.notValues(notForTime, expectedTimeField),
 )
 
 export function isFunction(value: unknown): boolean {

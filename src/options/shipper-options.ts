@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os'
 import { type Encoding, encodings } from '../http/encodings.ts'
 import { type AccountingOptions, accountingOptions } from './accounting-options.ts'
-import { FieldNameSchema, isFunction } from './checks.ts'
+import { isFunction, TimeFieldSchema } from './checks.ts'
 import { isDatasetName } from './dataset-name.ts'
 import { type FieldsOptions, fieldsOptions } from './fields-options.ts'
 import { type LimitsOptions, limitsOptions } from './limits-options.ts'
@@ -51,8 +51,9 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
    */
   compression?: Encoding | undefined
   /**
-   * Name of the field for the timestamp, which is RFC 3339 with nanoseconds. 1 to 200 characters. An event that has
-   * this field keeps its own value.
+   * Name of the field for the timestamp, which is RFC 3339 with nanoseconds. 1 to 200 characters; not a name that logferry
+   * or OpenTelemetry fills with something else, such as `level` or `attributes`. An event that has this field keeps its own
+   * value.
    *
    * @defaultValue '_time'
    */
@@ -326,7 +327,7 @@ export const shipperOptions = {
     summary: 'compression of request bodies; steps down by itself if the service does not accept the compression',
   }),
   timeField: option({
-    check: FieldNameSchema,
+    check: TimeFieldSchema,
     values: 'string',
     default: '_time',
     summary: 'name of the field for the timestamp',

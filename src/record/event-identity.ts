@@ -1,5 +1,3 @@
-import { isError } from './error-fields.ts'
-
 /**
  * Maximum length of an identity, in characters. An event with a longer one has none: what is beyond a cut could be what
  * tells two events apart.
@@ -82,7 +80,7 @@ function troubleAt(event: Telling): string {
   if (err !== undefined) trouble += describe(err)
   if (exception !== undefined) trouble += describe(exception)
   if (stack !== undefined) trouble += `\n${text(event.name)}${firstFrame(stack)}`
-  if (body !== undefined && isError(body)) trouble += describe(body)
+  if (typeof body === 'object' && body !== null) trouble += describe(body)
   return trouble + dotted(event)
 }
 

@@ -160,7 +160,8 @@ export class Redaction implements RedactionRules {
     const { failure } = this
     const got = NoCensorResult.gotBy(failure)
     if (got !== undefined) return `redact.censor returned ${got}`
-    const name = kindOfThrown(failure)
+    const kind = kindOfThrown(failure)
+    const name = kind === typeof failure || /(?:Error|Exception)$/.test(kind) ? kind : 'Error' // not a value that was censored
     return this.#needsPath ? `redact.censor threw ${name}` : `redaction failed (${name})`
   }
 

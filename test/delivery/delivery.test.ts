@@ -83,6 +83,29 @@ describe('a batch', () => {
     await vi.advanceTimersByTimeAsync(0)
     expect(sent.map(({ dataset }) => dataset)).toEqual(['busy', 'quiet', 'busy', 'busy'])
   })
+
+  it('a dataset that is not answered leaves half of the requests to others', async () => {
+    const { log, sent } = pipelineTo(({ dataset }) => (dataset === 'silent' ? new Promise(() => {}) : delivered), {
+      maxBatchAgeMs: 1000,
+      maxConcurrentRequests: 4,
+    })
+    for (let second = 0; second < 20; second++) {
+      log(second, { dataset: 'silent' })
+      log(second, { dataset: 'well' })
+      await vi.advanceTimersByTimeAsync(1000)
+    }
+    const requestsTo = (name: string) => sent.filter(({ dataset }) => dataset === name).length
+    expect([requestsTo('silent'), requestsTo('well')]).toEqual([2, 20])
+  })
+
+  it('a dataset that is not answered makes all requests if it is the only one', async () => {
+    const { log, sent } = pipelineTo(() => new Promise(() => {}), { maxBatchAgeMs: 1000, maxConcurrentRequests: 4 })
+    for (let second = 0; second < 20; second++) {
+      log(second)
+      await vi.advanceTimersByTimeAsync(1000)
+    }
+    expect(sent).toHaveLength(4)
+  })
 })
 
 describe('when the service is unavailable', () => {
@@ -583,14 +606,22 @@ describe('when the service refuses events', () => {
     expect([ledger.dropped, ledger.pending]).toEqual([10_000, 0])
   })
 
-  it('a service that accepts nothing gets few requests and costs no event; a warning at the end names the reason', async () => {
+  it('a service that accepts nothing gets few requests and costs no event; at the end, only events refused alone count as refused', async () => {
     const { log, sent, ledger, delivery, refused } = pipelineTo(() => rejected)
     for (const n of range(10_000)) log(n)
     await vi.advanceTimersByTimeAsync(600_000)
     expect(sent.length).toBeLessThan(70)
     expect([ledger.dropped, ledger.pending]).toEqual([0, 10_000])
     delivery.abandon('closed')
-    expect(ledger.drops()).toEqual({ rejected: { info: 10_000 } })
+    const alone = new Set(
+      sent
+        .map(({ lines }) => numbers(lines))
+        .filter(({ length }) => length === 1)
+        .flat(),
+    ).size
+    expect(alone).toBeGreaterThan(0)
+    expect(ledger.drops()).toEqual({ rejected: { info: alone }, closed: { info: 10_000 - alone } })
+    expect(refused).toHaveLength(alone)
     expect(refused[0]).toMatchObject({ status: 400, reason: 'bad' })
   })
 

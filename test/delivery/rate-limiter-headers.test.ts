@@ -32,6 +32,8 @@ describe('the rate limit in an answer', () => {
       { ratelimit: '"default";r=50;t=30', 'ratelimit-policy': '"default";q=100;w=60,"daily";q=1000;w=86400' },
       { limit: 100, limitPerSecond: 100 / 60, remaining: 50, resetMs: 30_000 },
     ],
+    ['of concurrent requests: none', { 'ratelimit-policy': '"a";q=10;w=60;qu="concurrent-requests"' }, {}],
+    ['of requests, by name', { 'ratelimit-policy': '"a";q=60;w=60;qu="requests"' }, { limit: 60, limitPerSecond: 1 }],
     ['of a day: a quota, and no pace', { 'ratelimit-policy': '"daily";q=1000;w=86400' }, { limit: 1000 }],
     ['that only has the remaining requests', { 'x-ratelimit-remaining': '7' }, { remaining: 7 }],
     ['without a reset, of an unknown window', { 'x-ratelimit-limit': '7' }, { limit: 7 }],

@@ -402,6 +402,18 @@ describe('among other processes', () => {
     expect(pace.notBeforeMs(10)).toBe(30_010)
   })
 
+  it('waits for a minute at most, and not for a window that is not used up', () => {
+    for (const [remaining, maxMs] of [
+      [0, 60_010],
+      [950, 5000],
+    ] as const) {
+      const pace = paced(100)
+      pace.onStart(0)
+      pace.onAnswer(10, { ...refused, limit: 1000, remaining, resetMs: 3_000_000 })
+      expect(pace.notBeforeMs(10)).toBeLessThanOrEqual(maxMs)
+    }
+  })
+
   it('speeds up with answers, faster if the window has room, up to the whole limit', () => {
     const pace = paced(100, () => 0.5)
     pace.onStart(0)

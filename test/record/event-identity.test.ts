@@ -53,6 +53,7 @@ describe('the identity of an event', () => {
       { ...hello, attributes: { exception: { stacktrace: at('g').stack } } },
     ],
     ['Error as the body', { ...hello, body: new Error('a') }, { ...hello, body: new Error('b') }],
+    ['fields of an Error as the body', { ...hello, body: { message: 'a' } }, { ...hello, body: { message: 'b' } }],
     [
       'text that imitates an error',
       { ...hello, error: { name: 'E', message: 'm' } },
