@@ -91,12 +91,13 @@ export function exchange(
     },
     onResponseData(given, chunk) {
       const maxBytes = head !== undefined && head.status < 300 ? maxAnswerBytes : usualAnswerBytes
-      const neededBytes = Math.min(bytes + chunk.length, maxBytes)
-      if (neededBytes > body.length)
-        body = Buffer.concat([body], bytes === 0 ? neededBytes : Math.min(neededBytes * 2, maxBytes))
-      const isTooLong = bytes + chunk.length > maxBytes
+      const neededBytes = bytes + chunk.length
+      if (neededBytes > body.length) {
+        const roomyBytes = bytes === 0 ? neededBytes : Math.min(neededBytes * 2, maxBytes)
+        body = Buffer.concat([body], Math.max(neededBytes, roomyBytes))
+      }
       bytes += chunk.copy(body, bytes)
-      if (!isTooLong) return
+      if (bytes <= maxBytes) return
       settle('too-long')
       given.abort(new Error('answer too long'))
     },

@@ -159,11 +159,11 @@ export function runRequestWorker(): void {
       head = response
       const maxBytes = (response.statusCode as number) < 300 ? request.maxBytes : 65_536
       response.on('data', chunk => {
-        const neededBytes = Math.min(bytes + chunk.length, maxBytes)
-        if (neededBytes > body.length) body = Buffer.concat([body], Math.min(neededBytes * 2, maxBytes))
-        const isTooLong = bytes + chunk.length > maxBytes
+        const neededBytes = bytes + chunk.length
+        if (neededBytes > body.length)
+          body = Buffer.concat([body], Math.max(neededBytes, Math.min(neededBytes * 2, maxBytes)))
         bytes += chunk.copy(body, bytes)
-        if (!isTooLong) return
+        if (bytes <= maxBytes) return
         settle('too-long')
         outgoing.destroy()
       })
