@@ -509,9 +509,10 @@ local function reservedSlot()
 end
 
 -- The time of a request besides the slots: the limit is not used whole, so there is room for a few; for two at once. Where
--- many start, they wait for slots, as there is no room for so many.
+-- many start, or where each has its turn and the limit is used whole, there is no room for so many, except for newcomers.
 local function besides(beforeMs)
-  if expected > 0 and not isRare(self) then return nil end
+  local isNew = now - self.joinedMs < unknownMs
+  if expected > 0 and not isRare(self) or place and s.mode ~= 'spare' and not isNew then return nil end
   local apartMs = 1000 / (guestPart * limit)
   local dueMs = math.max(number('guestMs') + apartMs, now - apartMs)
   if dueMs >= math.min(now + (isRare(self) and firstMs or 2 * leaseMs), beforeMs) then return nil end
