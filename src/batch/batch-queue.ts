@@ -35,8 +35,6 @@ interface Flush extends PromiseWithResolvers<void> {
   batches: number
 }
 
-const noDatasets: ReadonlySet<string> = new Set()
-
 /**
  * Collects lines into batches, in one queue for each dataset. Resolves a flush when the lines of that moment are
  * settled.
@@ -182,10 +180,10 @@ export class BatchQueue {
    *
    * @param without datasets that are left out
    */
-  dequeue(nowMs: number, without: ReadonlySet<string> = noDatasets): Batch | undefined {
+  dequeue(nowMs: number, without?: ReadonlySet<string>): Batch | undefined {
     this.#reloads?.start()
     for (const queue of this.#queues.values()) {
-      const batch = queue.mayBeReady(nowMs) && !without.has(queue.dataset) ? queue.dequeue(nowMs) : undefined
+      const batch = queue.mayBeReady(nowMs) && without?.has(queue.dataset) !== true ? queue.dequeue(nowMs) : undefined
       if (batch === undefined) continue
       this.#queues.delete(queue.dataset)
       this.#queues.set(queue.dataset, queue)
@@ -199,11 +197,11 @@ export class BatchQueue {
    *
    * @param without datasets that are left out
    */
-  wakeAtMs(without: ReadonlySet<string> = noDatasets): number {
+  wakeAtMs(without?: ReadonlySet<string>): number {
     if (this.#reloads?.isDue) return 0 // `dequeue` starts the reload
     let atMs = Number.POSITIVE_INFINITY
     for (const queue of this.#queues.values()) {
-      if (without.size === 0 || !without.has(queue.dataset)) atMs = Math.min(atMs, queue.wakeAtMs())
+      if (without?.has(queue.dataset) !== true) atMs = Math.min(atMs, queue.wakeAtMs())
     }
     return atMs
   }

@@ -97,6 +97,8 @@ export class DatasetQueue {
   #waiting: Batch[] = []
   /** Batches that were reloaded from the store and wait, in the same order. */
   readonly #reloaded: Batch[] = []
+  /** True if the last request with events of the dataset brought no answer. */
+  isUnanswered = false
   /** Batches that are only in the store, oldest first. */
   #stored: Batch[] = []
   /** The youngest stored batch while a line is being added to it. It must not be dropped to make room for that line. */
@@ -116,9 +118,6 @@ export class DatasetQueue {
     this.#deps = deps
     this.#limits = deps.limits
   }
-
-  /** True if the last request with events of the dataset brought no answer. */
-  isUnanswered = false
 
   /** Start of the latest request with events of the dataset that was accepted; monotonic, in milliseconds. */
   get acceptedAtMs(): number {

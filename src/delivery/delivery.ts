@@ -60,7 +60,6 @@ export interface DeliveryDeps {
 const minSilenceMs = 1000
 /** Maximum part of the requests in flight that datasets without an answer take from others. */
 const unansweredPart = 0.5
-const noDatasets: ReadonlySet<string> = new Set()
 
 interface InFlight {
   readonly controller: AbortController
@@ -88,7 +87,7 @@ export class Delivery {
   readonly #settler: AttemptSettler
   readonly #inFlight = new Map<Batch, InFlight>()
   /** The datasets that make no further request until one in flight has ended, so that others can. */
-  #heldUp = noDatasets
+  #heldUp: ReadonlySet<string> | undefined
   #sendNow: SendNow | undefined
   /** Deadline set by the last `skipBackoff`, until `clearDeadline`; monotonic, in milliseconds. */
   #endMs = Number.NEGATIVE_INFINITY
@@ -163,7 +162,7 @@ export class Delivery {
     const nowMs = monotonicMs()
     const limit = breaker.isOpen ? 1 : this.#maxRequests(nowMs)
     const sinceMs = Math.min(nowMs, wantedMs)
-    this.#heldUp = noDatasets
+    this.#heldUp = undefined
     this.#tuner.tune(nowMs)
     const notBeforeMs = () => Math.max(breaker.notBeforeMs, rateLimiter.notBeforeMs(nowMs, sinceMs))
     while (this.#inFlight.size < limit && nowMs >= notBeforeMs()) {
@@ -233,8 +232,8 @@ export class Delivery {
   }
 
   /**
-   * Abandons every batch that is not delivered, in flight or not. Drops the batches for which `isKept` returns false; a
-   * batch that the service refused before is dropped as rejected.
+   * Abandons every batch that is not delivered, in flight or not. Drops the batches for which `isKept` returns false; an
+   * event that the service has refused alone is dropped as refused.
    */
   abandon(reason: DropReason, isKept: (batch: Batch) => boolean = () => false): void {
     for (const batch of [...this.#breakOff(), ...this.#deps.batches.takeAll()]) {
@@ -253,8 +252,8 @@ export class Delivery {
   }
 
   /**
-   * Takes the next batch, first of a dataset whose requests are answered: a dataset that the service does not answer must not
-   * keep others waiting, until its requests time out one after another.
+   * Takes the next batch. Datasets whose requests are answered come first: others must not wait until the requests of an
+   * unanswered dataset time out one after another.
    */
   #dequeue(nowMs: number, limit: number): Batch | undefined {
     const { batches } = this.#deps
@@ -267,10 +266,9 @@ export class Delivery {
       unanswered.add(dataset)
       requests++
     }
-    this.#heldUp = noDatasets
     if (unanswered === undefined) return batches.dequeue(nowMs)
     const leavesRoom = requests < limit * unansweredPart || batches.datasetCount <= unanswered.size
-    if (!leavesRoom) this.#heldUp = unanswered
+    this.#heldUp = leavesRoom ? undefined : unanswered
     return batches.dequeue(nowMs, unanswered) ?? (leavesRoom ? batches.dequeue(nowMs) : undefined)
   }
 

@@ -500,7 +500,7 @@ export class RateLimiter {
   }
 
   #wait(nowMs: number, { retryAfterMs, resetMs = 0, remaining = 0 }: PacedAnswer): void {
-    // A window that is not used up is not the reason of the 429, and a new one may be as long as an hour.
+    // A window with room left is not the reason for the 429, and its reset may be an hour away.
     const resetWaitMs = remaining > 0 ? 0 : Math.min(resetMs, maxResetWaitMs)
     // Up to a tenth more, so that many processes that received the same `Retry-After` do not return at the same moment.
     const waitMs = retryAfterMs === undefined ? resetWaitMs : retryAfterMs * (1 + 0.1 * this.#random())

@@ -112,9 +112,9 @@ export class AttemptSettler {
     this.#deps = deps
   }
 
-  /** Returns the size of the latest batch that was accepted if it is smaller than `bytes`, and was sent later. */
+  /** Returns the size of the latest batch that was accepted if it is at most half of `bytes`, and was sent later. */
   smallerAcceptedSince(startedAtMs: number, bytes: number): number | undefined {
-    const isSmaller = this.#acceptedBytes <= bytes / 2 // not by chance, as with batches of two datasets
+    const isSmaller = this.#acceptedBytes <= bytes / 2 // batches of other datasets may be a little smaller by chance
     return this.#acceptedAtMs > startedAtMs && isSmaller ? this.#acceptedBytes : undefined
   }
 
@@ -430,7 +430,6 @@ export class AttemptSettler {
           this.#deps.diagnostics.warn(...refusedAndKept(batch.dataset, `${status} ${reason}`))
         break
       case 'drop':
-        if (why === 'too-large') this.#deps.diagnostics.warn(...eventTooLarge(batch.byteLength))
         this.#reject(batch, why, status, reason)
     }
     if (isEndless) this.#pauseDataset(queue, status, reason)
@@ -438,8 +437,9 @@ export class AttemptSettler {
 
   #reject(batch: Batch, why: DropReason, status: number, reason: string): void {
     const { diagnostics } = this.#deps
-    const { dataset, count } = batch
+    const { dataset, count, byteLength } = batch
     const notices: (() => void)[] = []
+    if (why === 'too-large') notices.push(() => diagnostics.warn(...eventTooLarge(byteLength)))
     if (why === 'rejected') notices.push(() => diagnostics.warn(...rejected(dataset, count, `${status} ${reason}`)))
     if (diagnostics.has('rejected')) {
       for (const json of batch.lines())

@@ -30,9 +30,10 @@ export const OverflowFieldSchema = v.pipe(
   v.notValues(filledFields, expectedOverflowField),
 )
 
-/** Fields of OpenTelemetry records, besides those that logferry fills. */
+/** Further fields that logferry fills if the event is an OpenTelemetry record. */
 const recordFields = ['body', 'attributes', 'event_name', 'severity_number', 'severity_text']
 const traceFields = ['trace_id', 'span_id', 'trace_flags']
+/** A timestamp in one of these fields would be lost. `log` holds nothing but the uid, which keeps its place beside it. */
 const notForTime = [...filledFields.filter(name => name !== 'log'), ...recordFields, ...traceFields]
 const expectedTimeField = `the name of a field, 1 to 200 characters, other than ${notForTime.join(', ')}`
 

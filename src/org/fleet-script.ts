@@ -508,8 +508,8 @@ local function reservedSlot()
   return nextSlots(fromMs, now + firstMs, function(point, atMs) return holds(free, point) and math.floor(atMs) end)
 end
 
--- The time of a request besides the slots: the limit is not used whole, so there is room for a few; for two at once. Where
--- many start, or where each has its turn and the limit is used whole, there is no room for so many, except for newcomers.
+-- The time of a request besides the slots: the limit is not used whole, so there is room for a few; for two at once. There is
+-- none while many start, and where each has its turn and the limit is used whole, there is room for newcomers only.
 local function besides(beforeMs)
   local isNew = now - self.joinedMs < unknownMs
   if expected > 0 and not isRare(self) or place and s.mode ~= 'spare' and not isNew then return nil end

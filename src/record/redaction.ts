@@ -160,8 +160,7 @@ export class Redaction implements RedactionRules {
     const { failure } = this
     const got = NoCensorResult.gotBy(failure)
     if (got !== undefined) return `redact.censor returned ${got}`
-    const kind = kindOfThrown(failure)
-    const name = kind === typeof failure || /(?:Error|Exception)$/.test(kind) ? kind : 'Error' // not a value that was censored
+    const name = kindOfThrown(failure)
     return this.#needsPath ? `redact.censor threw ${name}` : `redaction failed (${name})`
   }
 

@@ -1,8 +1,8 @@
-const plainName = /^[\w$.]{1,60}$/
+const plainName = /^[\w$.]{0,60}(?:Error|Exception)$/
 
 /**
- * Returns the kind of a thrown value: the name of an Error, or the type of any other value. The name is left out if it
- * is no plain word, because it may then be a text with logged data.
+ * Returns the kind of a thrown value: the name of an Error, or the type of any other value. The name is left out unless it
+ * is a word that ends in `Error` or `Exception`, because it may be a text with logged data.
  *
  * Never throws, although an application may throw anything: a proxy, or an Error whose name is a symbol.
  */
