@@ -134,6 +134,16 @@ const calmAfter = 8
 /** Maximum age of a proven rate that is tried again, in milliseconds. */
 const triedAgainMs = 120_000
 
+/**
+ * Trials of the rate that was in use before the first 429 of all. A process that is alone and was refused a few times for
+ * other reasons is soon back at that rate. Minimum number of successes since the last 429, minimum time since then, time
+ * after the first 429 until which the rate is tried, and time after a trial within which a 429 means that other processes
+ * use the limit, in milliseconds. The next trial then needs so many times more successes.
+ */
+const freeRate = { afterSuccesses: 15, afterMs: 1500, triedMs: 45_000, failsWithinMs: 6000, moreAfterFailure: 4 }
+/** Part of that rate below which it is tried. */
+const triedBelowPart = 0.9
+
 /** Minimum rate, however crowded the service is: one request in 20 seconds. */
 const minPerSecond = 1 / 20
 /** Minimum rate while only 429s come, as a part of the proven rate. */
@@ -187,6 +197,17 @@ interface Proven {
   readonly isDemand: boolean
 }
 
+/** The rate that was in use when the first 429 came, and nothing was learned yet. */
+interface FreeRate {
+  readonly perSecond: number
+  /** Time until which it may be tried again. */
+  readonly untilMs: number
+  /** Number of successes since the last 429 that a trial needs. */
+  readonly afterSuccesses: number
+  /** The trial that was the last one. */
+  readonly trial?: { readonly fallbackPerSecond: number; readonly untilMs: number }
+}
+
 /**
  * The rate learned from 429s, in requests per second: congestion control as in TCP.
  *
@@ -203,6 +224,8 @@ interface Proven {
  * outage. If that was only the demand, the rate goes on to double once a second. The same happens once after a period of
  * mixed answers. If no earlier rate is known, the rate doubles until the next 429.
  *
+ * A rate that was in use without any 429 is tried again soon after the first ones, unless other processes show.
+ *
  * Time is monotonic, in milliseconds; `random` returns numbers from 0 to 1.
  */
 export class AdaptiveRate {
@@ -211,6 +234,7 @@ export class AdaptiveRate {
   readonly #random: () => number
   #state: State | undefined
   #proven: Proven | undefined
+  #free: FreeRate | undefined
   #hasSucceeded = false
   /** Number of successes since the last 429. */
   #successes = 0
@@ -318,6 +342,10 @@ export class AdaptiveRate {
       const limitPerSecond = state?.kind === 'steady' ? Math.max(state.limitPerSecond, usedPerSecond) : usedPerSecond
       const isDemand = !isHeldBack && state === undefined
       this.#proven = { perSecond: usedPerSecond, limitPerSecond, atMs: nowMs, hasFailed: false, isDemand }
+      if (state === undefined) {
+        const { triedMs, afterSuccesses } = freeRate
+        this.#free = { perSecond: usedPerSecond, untilMs: nowMs + triedMs, afterSuccesses }
+      }
     }
     const isOutage = this.#refusals >= outageRefusalsOfSearch
     if (state?.kind === 'finding' && !isOutage) {
@@ -331,6 +359,10 @@ export class AdaptiveRate {
     } else if (state === undefined) {
       const kept = successes > 0 ? keptOnce : keptFirst
       this.#becomeRecovering(Math.max(usedPerSecond * (kept + jitter), minPerSecond), Number.POSITIVE_INFINITY)
+    } else if (this.#free?.trial !== undefined && nowMs < this.#free.trial.untilMs) {
+      const { trial, ...free } = this.#free
+      this.#free = { ...free, afterSuccesses: free.afterSuccesses * freeRate.moreAfterFailure }
+      this.#becomeSteady(nowMs, trial.fallbackPerSecond * (keptOnce + jitter), trial.fallbackPerSecond)
     } else if (state.kind === 'recovering' && state.hasDoubled) {
       const proof = this.#proven === undefined ? 'unproven' : 'proven'
       if (state.targetPerSecond !== Number.POSITIVE_INFINITY) this.#doubt(successes)
@@ -402,6 +434,11 @@ export class AdaptiveRate {
     } else if (state.kind === 'steady' && this.#proven !== undefined && this.#isCalm(nowMs, this.#proven)) {
       const perSecond = this.perSecond(nowMs)
       this.#becomeRecovering(perSecond, this.#proven.perSecond * recoveredPart, perSecond * keptOfTrial)
+    } else if (state.kind === 'steady' && this.#free !== undefined && this.#mayTry(nowMs, this.#free)) {
+      const perSecond = this.perSecond(nowMs)
+      const trial = { fallbackPerSecond: perSecond, untilMs: nowMs + freeRate.failsWithinMs }
+      this.#free = { ...this.#free, trial }
+      this.#becomeRecovering(perSecond, this.#free.perSecond * recoveredPart, perSecond)
     }
     this.#double(nowMs)
   }
@@ -422,6 +459,7 @@ export class AdaptiveRate {
    */
   onOthers(nowMs: number): void {
     this.#chanceOfOthers = 1
+    this.#free = undefined
     const state = this.#state
     if (state === undefined || !isSearching(state)) return
     this.#becomeSteady(nowMs, state.perSecond, state.perSecond)
@@ -454,6 +492,7 @@ export class AdaptiveRate {
     const before = this.#state
     const factor = perSecond / this.perSecond(nowMs)
     this.#agreedUntilMs = nowMs + agreed.holdsMs
+    this.#free = undefined
     if (before?.kind !== 'steady' || factor === 0) return this.start(nowMs, perSecond)
     const [msToLimit, growth] = [this.#msToLimit(before), this.#minGrowthPerSecond(before)]
     this.#refusedPart = refusedPart
@@ -474,11 +513,19 @@ export class AdaptiveRate {
   forget(): void {
     this.#state = undefined
     this.#proven = undefined
+    this.#free = undefined
   }
 
   /** True if a recently proven rate may be tried again after mixed answers. */
   #isCalm(nowMs: number, { perSecond, atMs }: Proven): boolean {
     return this.#successes >= calmAfter && this.perSecond(nowMs) < perSecond / 2 && nowMs - atMs < triedAgainMs
+  }
+
+  /** True if the rate that was in use before the first 429 may be tried again. */
+  #mayTry(nowMs: number, { perSecond, untilMs, afterSuccesses }: FreeRate): boolean {
+    if (this.#successes < afterSuccesses || nowMs > untilMs || nowMs - this.#refusedAtMs < freeRate.afterMs)
+      return false
+    return this.perSecond(nowMs) < perSecond * triedBelowPart
   }
 
   /**

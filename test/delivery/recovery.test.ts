@@ -262,6 +262,33 @@ describe('after a single 429', () => {
   })
 })
 
+describe('after a few 429s within seconds', () => {
+  it.each([
+    [10, undefined],
+    [100, undefined],
+    [12, 10],
+    [240, 200],
+  ])('a process alone is soon back at its rate: %d datasets, a limit of %s', async (demandPerSecond, limit) => {
+    const limitPerSecond = limit === undefined ? {} : { limitPerSecond: limit }
+    for (const seconds of [
+      [2, 5],
+      [2, 2.5],
+      [2, 3, 4],
+      [10, 13],
+      [20, 25, 30, 35],
+      [30, 31, 32, 33, 34],
+    ]) {
+      for (let seed = 1; seed <= (isSoak ? 5 : 2); seed++) {
+        const due = seconds.map(second => second * 1000)
+        const isRefused = (nowMs: number) => nowMs > (due[0] ?? Number.POSITIVE_INFINITY) && due.shift() !== undefined
+        const { accepted } = await run({ demandPerSecond, ...limitPerSecond, isRefused, untilMs: 60_000, seed })
+        const fromMs = (seconds.at(-1) as number) * 1000 + 14_000
+        expect(perSecond(accepted, fromMs, fromMs + 10_000)).toBeGreaterThanOrEqual(0.9 * (limit ?? demandPerSecond))
+      }
+    }
+  })
+})
+
 describe('after 20 seconds in which every other request is refused', () => {
   it.each([20, 100])('%d datasets recover within half a minute', async datasets => {
     let turn = 0
