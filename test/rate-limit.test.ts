@@ -164,6 +164,22 @@ describe.concurrent('events that the request rate holds back', () => {
     expect(message).toMatch(/could not be delivered within 1500 ms \(the service answers 503 .*\)\. They are dropped\./)
   })
 
+  it.each([429, 503])('name the answer that asked to wait, whatever came after it (%d)', async status => {
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (request.head.includes('/slow/')) return void setTimeout(() => request.take(), 200)
+      request.answer(`${status} Later`, '', 'retry-after: 60')
+    })
+    const shipper = createShipper({ baseUrl: server.url, token: 't', dataset: ({ dataset }) => String(dataset) })
+    const messages: string[] = []
+    shipper.on('warning', ({ message }) => messages.push(message))
+    for (const name of ['slow', 'quick']) shipper.ship({ dataset: name })
+    await shipper.flush({ timeoutMs: 500 })
+    expect(server.numbers).toHaveLength(1)
+    await shipper.close({ timeoutMs: 200 })
+    expect(messages.at(-1)).toMatch(`1 event could not be delivered within 200 ms (the service answers ${status} `)
+  })
+
   it('are what the advice is about if the service answers 429 until the end', async () => {
     await using slow = await startSlow({ apiRateLimitPerSecond: 100 })
     slow.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 429, headers: { 'retry-after': '30' } })

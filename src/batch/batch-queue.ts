@@ -2,6 +2,7 @@ import type { Severity } from '../accounting/severity.ts'
 import type { Line } from '../record/event-to-line.ts'
 import { openBatchBytes, useDiskBytes } from '../stack-reserve.ts'
 import { monotonicMs, nextTurn, queueMicrotask } from '../time.ts'
+import { Acceptances } from './acceptances.ts'
 import type { Acknowledgement } from './acknowledgements.ts'
 import type { Batch } from './batch.ts'
 import type { BatchStore } from './batch-store.ts'
@@ -45,6 +46,7 @@ export class BatchQueue {
   readonly #store: BatchStore | undefined
   readonly #spill: Spill | undefined
   readonly #listeners: BatchQueueListeners
+  readonly #acceptances = new Acceptances()
   readonly #queueDeps: DatasetQueueDeps
   readonly #reloads: Reloads | undefined
   /** In the order in which datasets take turns; the dataset served last is at the end. */
@@ -85,6 +87,7 @@ export class BatchQueue {
     this.#queueDeps = {
       limits,
       memory,
+      acceptances: this.#acceptances,
       spill: this.#spill,
       openStored: dataset => store?.open(dataset),
       stackBytes: store === undefined ? openBatchBytes : useDiskBytes,
@@ -144,6 +147,12 @@ export class BatchQueue {
     return undefined
   }
 
+  /** Returns a dataset of which the service accepts nothing while it accepts others; `undefined` if there is none. */
+  behindDataset(): string | undefined {
+    for (const queue of this.#queues.values()) if (queue.isBehind) return queue.dataset
+    return undefined
+  }
+
   /** Number of lines that wait for another attempt. Lines in flight do not count. */
   get resentCount(): number {
     let count = this.#reloads?.resentCount ?? 0
@@ -182,8 +191,17 @@ export class BatchQueue {
    */
   dequeue(nowMs: number, without?: ReadonlySet<string>): Batch | undefined {
     this.#reloads?.start()
+    return this.#dequeue(nowMs, dataset => without?.has(dataset) !== true)
+  }
+
+  /** Returns the next batch of the datasets whose last request was accepted. */
+  dequeueAccepted(nowMs: number): Batch | undefined {
+    return this.#dequeue(nowMs, dataset => this.#acceptances.isAccepted(dataset))
+  }
+
+  #dequeue(nowMs: number, isIncluded: (dataset: string) => boolean): Batch | undefined {
     for (const queue of this.#queues.values()) {
-      const batch = queue.mayBeReady(nowMs) && without?.has(queue.dataset) !== true ? queue.dequeue(nowMs) : undefined
+      const batch = queue.mayBeReady(nowMs) && isIncluded(queue.dataset) ? queue.dequeue(nowMs) : undefined
       if (batch === undefined) continue
       this.#queues.delete(queue.dataset)
       this.#queues.set(queue.dataset, queue)

@@ -2,6 +2,7 @@ import type { Severity } from '../accounting/severity.ts'
 import type { Line } from '../record/event-to-line.ts'
 import { reserveStack } from '../stack-reserve.ts'
 import { monotonicMs } from '../time.ts'
+import type { Acceptances } from './acceptances.ts'
 import type { Acknowledgement } from './acknowledgements.ts'
 import { Batch } from './batch.ts'
 import type { BatchStore, StoredBatch } from './batch-store.ts'
@@ -66,6 +67,7 @@ export interface WayToStore {
 export interface DatasetQueueDeps {
   readonly limits: BatchLimits
   readonly memory: MemoryBudget
+  readonly acceptances: Acceptances
   /** `undefined` without a store. */
   readonly spill: WayToStore | undefined
   /**
@@ -81,6 +83,12 @@ export interface DatasetQueueDeps {
   readonly scheduleReady: () => void
 }
 
+/**
+ * Part of the memory that a dataset may fill of which the service accepts nothing while it accepts other datasets. That is
+ * so after this number of failed requests in a row, with other datasets accepted meanwhile; one is enough if no answer came.
+ */
+const behind = { memoryPart: 0.5, afterFailures: 2 }
+
 /** The batches of one dataset: one batch that is open for new lines, and the batches that wait to be sent. */
 export class DatasetQueue {
   readonly dataset: string
@@ -89,6 +97,10 @@ export class DatasetQueue {
   #blockedAtMs = Number.NEGATIVE_INFINITY
   /** Size of the largest batch that was sent and accepted since then, in bytes of its lines. */
   #acceptedBytes = 0
+  /** Number of requests since then that failed while other datasets were accepted. */
+  #failuresBehind = 0
+  /** Time of the last failure since then; monotonic, in milliseconds. */
+  #failedAtMs: number | undefined
   #pause: Pause | undefined
   #refusals: Refusals | undefined
   readonly #deps: DatasetQueueDeps
@@ -127,6 +139,9 @@ export class DatasetQueue {
   /** Notes that the service has accepted a batch, whose request started at that time. */
   onAccepted(batch: Batch, startedAtMs: number): void {
     this.#acceptedAtMs = Math.max(this.#acceptedAtMs, startedAtMs)
+    this.#failuresBehind = 0
+    this.#failedAtMs = undefined
+    this.#deps.acceptances.onAccepted(this.dataset, monotonicMs())
     if (startedAtMs >= this.#blockedAtMs) this.#acceptedBytes = Math.max(this.#acceptedBytes, batch.byteLength)
   }
 
@@ -141,6 +156,23 @@ export class DatasetQueue {
     this.#blockedAtMs = nowMs
     this.#acceptedBytes = 0
     return before
+  }
+
+  /**
+   * Notes that the service has not accepted a batch, whose request started at that time, for any reason but the rate, the
+   * size or the compression.
+   */
+  onFailed(startedAtMs: number): void {
+    const { acceptances } = this.#deps
+    const sinceMs = this.#failedAtMs ?? startedAtMs
+    if (acceptances.lastOfOthers(this.dataset) > sinceMs) this.#failuresBehind++
+    acceptances.onFailed(this.dataset)
+    this.#failedAtMs = monotonicMs()
+  }
+
+  /** True if the service accepts nothing of this dataset while it accepts other datasets. */
+  get isBehind(): boolean {
+    return this.#failuresBehind >= (this.isUnanswered ? 1 : behind.afterFailures)
   }
 
   get isEmpty(): boolean {
@@ -240,7 +272,7 @@ export class DatasetQueue {
     }
     const blockBytes = this.#nextBlockBytes(line)
     if (this.#addToStored(severity, line, blockBytes, acknowledgement)) return true
-    const batch = severity < this.#deps.memory.minSeverity ? undefined : this.#openFor(blockBytes)
+    const batch = this.#hasRoomFor(severity) ? this.#openFor(blockBytes) : undefined
     if (batch === undefined) return false
     if (batch.append(severity, line, maxBlockBytes, acknowledgement)) return true
     this.#seal()
@@ -506,6 +538,13 @@ export class DatasetQueue {
     const expectedBytes = Math.max(this.#lastSealedBytes, line.length + 1)
     const { maxBatchBytes, maxBlockBytes } = this.#limits
     return blockSize(expectedBytes, expectedBytes <= maxBatchBytes ? maxBatchBytes : maxBlockBytes)
+  }
+
+  /** Without a store, a dataset that is behind leaves a part of the memory to those that the service accepts. */
+  #hasRoomFor(severity: Severity): boolean {
+    const { memory, spill } = this.#deps
+    if (severity < memory.minSeverity) return false
+    return spill !== undefined || !this.isBehind || memory.hasRoomInPart(behind.memoryPart, severity)
   }
 
   /** Opens a new batch in memory. Returns `undefined` if there is no memory for it. */

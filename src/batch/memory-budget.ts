@@ -70,8 +70,13 @@ export class MemoryBudget {
    */
   charge(bytes: number): void {
     this.usedBytes += bytes
-    const share = this.usedBytes / this.maxBytes
-    this.minSeverity = share < warnFrom ? (share < infoFrom ? 0 : 2) : share < errorFrom ? 3 : 4
+    this.minSeverity = minSeverityAt(this.usedBytes / this.maxBytes)
+  }
+
+  /** Returns true if an event has room among events that may take only a part of the memory. */
+  hasRoomInPart(part: number, severity: Severity): boolean {
+    const share = this.usedBytes / (this.maxBytes * part)
+    return share < 1 && severity >= minSeverityAt(share)
   }
 
   discharge(bytes: number): void {
@@ -106,4 +111,8 @@ export class MemoryBudget {
     }
     this.#spareBytes = 0 // also after a stack overflow in `free`
   }
+}
+
+function minSeverityAt(share: number): Severity {
+  return share < warnFrom ? (share < infoFrom ? 0 : 2) : share < errorFrom ? 3 : 4
 }

@@ -58,6 +58,11 @@ export class Breaker {
     return Math.max(this.#backoffUntilMs, this.#askedUntilMs)
   }
 
+  /** Time until which the service asked to wait. */
+  get askedUntilMs(): number {
+    return this.#askedUntilMs
+  }
+
   /** Notes an answer. Even an answer that refuses the batch shows that the service can be reached. */
   onAnswered(): void {
     this.#budget = Math.min(this.#budget + retriesPerAnswer, fullBudget)

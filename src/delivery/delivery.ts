@@ -14,7 +14,15 @@ import { rateLimitIn } from './rate-limit-headers.ts'
 import type { RateInForce, RateLimiter } from './rate-limiter.ts'
 import { type Attempt, maxRequestsAtEnd } from './sender.ts'
 import { AttemptSettler } from './settle-attempt.ts'
-import { type Failure, type PausedBy, unansweredFailure } from './warnings.ts'
+import {
+  type Failure,
+  paceReason,
+  paceRemedy,
+  pauseReason,
+  remedyFor,
+  unansweredFailure,
+  type Waiting,
+} from './warnings.ts'
 
 /** The queue from which delivery takes batches, and to which it returns them. */
 export interface Batches {
@@ -24,6 +32,8 @@ export interface Batches {
   /** Number of batches that are neither delivered nor dropped, batches in flight included. */
   readonly batchCount: number
   dequeue(nowMs: number, without?: ReadonlySet<string>): Batch | undefined
+  /** Returns the next batch of the datasets whose last request was accepted. */
+  dequeueAccepted(nowMs: number): Batch | undefined
   wakeAtMs(without?: ReadonlySet<string>): number
   load(): BatchLoad
   queueFor(dataset: string): DatasetQueue
@@ -123,14 +133,6 @@ export class Delivery {
     return this.#settler.lastTrouble
   }
 
-  /**
-   * Why the last attempt failed, if the service has given no other answer since; or which request waits for its answer in
-   * vain.
-   */
-  get failure(): Failure | undefined {
-    return this.#settler.failure ?? this.#unansweredFailure()
-  }
-
   /** Maximum size of a batch when it is sent, in bytes. */
   get maxBatchBytes(): number {
     return Math.min(this.#deps.batches.limits.maxBatchBytes, this.#settler.sizeLimit.maxBytes)
@@ -186,10 +188,17 @@ export class Delivery {
     return breaker.isOpen || breaker.notBeforeMs > nowMs ? undefined : rateLimiter.holdingBack(nowMs)
   }
 
-  /** The answer of the service that holds back events of a dataset; `undefined` if no dataset is paused. */
-  get refusal(): PausedBy | undefined {
-    const queue = this.#deps.batches.pausedQueue()
-    return queue?.pause && { dataset: queue.dataset, status: queue.pause.status, reason: queue.pause.reason }
+  /** Returns why events wait, if that is known: a paused dataset, the rate in force, or the failure of the last attempt. */
+  whyWaiting(nowMs: number): Waiting | undefined {
+    const { dataset, pause } = this.#deps.batches.pausedQueue() ?? {}
+    if (dataset !== undefined && pause !== undefined) {
+      const { status, reason } = pause
+      return { clause: `, because ${pauseReason({ dataset, status, reason })}`, remedy: remedyFor(status) }
+    }
+    const inForce = this.heldBackBy(nowMs)
+    if (inForce !== undefined) return { clause: `, because ${paceReason(inForce)}`, remedy: paceRemedy }
+    const failure = this.#settler.failure(nowMs) ?? this.#unansweredFailure()
+    return failure && { clause: ` (${failure.reason})`, remedy: failure.remedy }
   }
 
   /**
@@ -253,10 +262,13 @@ export class Delivery {
 
   /**
    * Takes the next batch. Datasets whose requests are answered come first: others must not wait until the requests of an
-   * unanswered dataset time out one after another.
+   * unanswered dataset time out one after another. A probe is of a dataset that was accepted last, if there is one: many
+   * datasets that fail must not hold up one that is well.
    */
   #dequeue(nowMs: number, limit: number): Batch | undefined {
-    const { batches } = this.#deps
+    const { batches, breaker } = this.#deps
+    const probe = breaker.isOpen ? batches.dequeueAccepted(nowMs) : undefined
+    if (probe !== undefined) return probe
     let unanswered: Set<string> | undefined
     let requests = 0
     for (const [{ dataset }, { startedAtMs, taken }] of this.#inFlight) {

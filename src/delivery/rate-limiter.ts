@@ -372,6 +372,11 @@ export class RateLimiter {
     return nowMs - this.#headerLimitAtMs < maxUnnamedMs ? this.headerLimit : undefined
   }
 
+  /** Time until which the service's 429s asked to wait. */
+  get askedUntilMs(): number {
+    return this.#askedUntilMs
+  }
+
   /** Number of 429s in a row. */
   get refusals(): number {
     return this.#learned.refusals

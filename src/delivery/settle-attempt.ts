@@ -92,9 +92,11 @@ export class AttemptSettler {
   readonly sizeLimit = this.#sizes.limit
   /** Status and reason of the last answer that asked for another attempt. */
   lastTrouble: string | undefined
-  /** Why the last attempt failed; `undefined` when the service has given another answer since. */
-  failure: Failure | undefined
   readonly #deps: AttemptSettlerDeps
+  /** Why the last attempt failed; `undefined` when the service has given another answer since. */
+  #failure: Failure | undefined
+  /** The last answer that asked for a wait, and the end of that wait; monotonic, in milliseconds. */
+  #asked: { readonly failure: Failure; readonly untilMs: number } | undefined
   /** Start of the latest request that the service accepted; monotonic, in milliseconds. */
   #acceptedAtMs = Number.NEGATIVE_INFINITY
   /** Bytes of the lines of that request. */
@@ -112,6 +114,14 @@ export class AttemptSettler {
     this.#deps = deps
   }
 
+  /**
+   * Returns why the last attempt failed, if the service has given no other answer since. An answer that asked for a wait is
+   * the reason until that wait is over.
+   */
+  failure(nowMs: number): Failure | undefined {
+    return this.#failure ?? (this.#asked !== undefined && nowMs < this.#asked.untilMs ? this.#asked.failure : undefined)
+  }
+
   /** Returns the size of the latest batch that was accepted if it is at most half of `bytes`, and was sent later. */
   smallerAcceptedSince(startedAtMs: number, bytes: number): number | undefined {
     const isSmaller = this.#acceptedBytes <= bytes / 2 // batches of other datasets may be a little smaller by chance
@@ -127,9 +137,10 @@ export class AttemptSettler {
     const isOfCompression = outcome.kind === 'unsupported-encoding' && encoding !== 'none'
     if (isAcceptance(outcome) || isOfCompression) queue.unpause()
     if (isAcceptance(outcome) && pausedBy !== undefined) this.#probeOthers(pausedBy)
+    if (isFailureOfDataset(outcome)) queue.onFailed(startedAtMs)
     if (outcome.kind !== 'retryable') {
       breaker.onAnswered()
-      this.failure = undefined
+      this.#failure = undefined
     }
     switch (outcome.kind) {
       case 'delivered':
@@ -321,9 +332,12 @@ export class AttemptSettler {
     if (outcome.status !== undefined) this.lastTrouble = `${outcome.status} ${outcome.reason}`
     const wasThrottled = isThrottled(outcome.status)
     const reason = outcome.status === undefined ? outcome.reason : `the service answers ${this.lastTrouble}`
-    this.failure = { reason, remedy: wasThrottled ? paceRemedy : failureRemedy(reason) }
+    const failure = { reason, remedy: wasThrottled ? paceRemedy : failureRemedy(reason) }
+    this.#failure = failure
     // A 429 is for the rate limiter alone: both waits together would be too long.
     batch.attempts.delayUntil(wasThrottled ? 0 : breaker.onFailed(nowMs, outcome.retryAfterMs, startedAtMs))
+    const askedUntilMs = Math.max(breaker.askedUntilMs, rateLimiter.askedUntilMs)
+    if (askedUntilMs > nowMs) this.#asked = { failure, untilMs: askedUntilMs }
     const isCut = this.#requeueFailed(batch, queue, outcome, startedAtMs)
     if (diagnostics.has('retried')) {
       const nextAtMs = wasThrottled ? rateLimiter.notBeforeMs(nowMs) : batch.attempts.notBeforeMs
@@ -491,6 +505,12 @@ export class AttemptSettler {
 
 function isAcceptance({ kind }: Outcome): boolean {
   return kind === 'delivered' || kind === 'partly-rejected'
+}
+
+/** True for an outcome that is no acceptance, and says nothing about the rate, the size or the compression alone. */
+function isFailureOfDataset(outcome: Outcome): boolean {
+  const { kind } = outcome
+  return kind === 'blocked' || kind === 'rejected' || (kind === 'retryable' && !isThrottled(outcome.status))
 }
 
 /** True for an error of the service or of a gateway that does not say how long it will last. */

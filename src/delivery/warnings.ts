@@ -95,6 +95,13 @@ export function paceReason({ requestsPerSecond, because }: RateInForce): string 
 export const paceRemedy =
   'Allow more time (flushTimeoutMs, exitTimeoutMs), ship to fewer datasets, let fewer processes share the limit, or raise the limit.'
 
+/** Why events wait, and what an operator can do. */
+export interface Waiting {
+  /** The reason, to be added to a clause: “…, because {reason}” or “… ({reason})”. */
+  readonly clause: string
+  readonly remedy: string
+}
+
 /** An answer that pauses a dataset. */
 export interface PausedBy {
   readonly dataset: string

@@ -131,7 +131,8 @@ export class Core {
       diagnostics,
       memory,
       redaction,
-      heldBackBy: nowMs => delivery.heldBackBy(nowMs),
+      whyWaiting: nowMs => delivery.whyWaiting(nowMs),
+      behindDataset: () => batchQueue.behindDataset(),
       atExit: this.#atExit,
       onReported: () => {
         spool?.emitPending()

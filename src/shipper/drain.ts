@@ -1,6 +1,6 @@
 import type { Diagnostics } from '../accounting/diagnostics.ts'
 import type { Ledger } from '../accounting/ledger.ts'
-import { pacedFor, paceReason, paceRemedy, pauseReason, remedyFor } from '../delivery/warnings.ts'
+import { pacedFor } from '../delivery/warnings.ts'
 import { type LossWords, outOfTime } from '../exit/drain-at-exit.ts'
 import { monotonicMs } from '../time.ts'
 import { settlesWithin } from '../time-limits.ts'
@@ -183,14 +183,8 @@ export class Drain {
 
   /** Adds the reason why the events waited to a loss, if that reason is known. */
   #explained({ how, remedy }: LossWords): LossWords {
-    const { delivery } = this.#deps.pipeline
-    const { refusal, failure } = delivery
-    if (refusal !== undefined) {
-      return { how: `${how}, because ${pauseReason(refusal)}`, remedy: remedyFor(refusal.status) }
-    }
-    const inForce = delivery.heldBackBy(monotonicMs())
-    if (inForce !== undefined) return { how: `${how}, because ${paceReason(inForce)}`, remedy: paceRemedy }
-    return failure === undefined ? { how, remedy } : { how: `${how} (${failure.reason})`, remedy: failure.remedy }
+    const why = this.#deps.pipeline.delivery.whyWaiting(monotonicMs())
+    return why === undefined ? { how, remedy } : { how: how + why.clause, remedy: why.remedy }
   }
 }
 

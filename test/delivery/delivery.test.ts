@@ -98,6 +98,59 @@ describe('a batch', () => {
     expect([requestsTo('silent'), requestsTo('well')]).toEqual([2, 20])
   })
 
+  it.each([
+    ['blocks', blocked],
+    ['has an error for', retryable()],
+  ])('a dataset that the service %s leaves half of the memory to others', async (_, answer) => {
+    const { log, memory } = pipelineTo(({ dataset }) => (dataset === 'unwell' ? answer : delivered), {
+      maxBatchBytes: 65_536,
+      maxBufferedBytes: 4 * 1_048_576,
+    })
+    let kept = 0
+    for (let second = 0; second < 120; second++) {
+      for (const n of range(60)) if (log(n, { dataset: 'unwell', severity: 4, text: 'x'.repeat(1000) })) kept++
+      expect(log(second, { dataset: 'well', severity: 0 })).toBe(true)
+      await vi.advanceTimersByTimeAsync(1000)
+    }
+    expect(kept).toBeGreaterThan(1900)
+    expect(memory.usedBytes).toBeLessThan(2.2 * 1_048_576)
+  })
+
+  it('a dataset may fill the memory if the service takes no other one, and again when the service takes it', async () => {
+    let isUnwell = true
+    const { log, memory } = pipelineTo(({ dataset }) => (isUnwell && dataset === 'unwell' ? blocked : delivered), {
+      maxBatchBytes: 65_536,
+      maxBufferedBytes: 4 * 1_048_576,
+    })
+    const fill = () =>
+      range(4000).filter(n => log(n, { dataset: 'unwell', severity: 4, text: 'x'.repeat(1000) })).length
+    for (let second = 0; second < 20; second++) {
+      log(second, { dataset: 'well' })
+      log(second, { dataset: 'unwell' })
+      await vi.advanceTimersByTimeAsync(1000)
+    }
+    expect(fill()).toBeLessThan(2100)
+    isUnwell = false
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(memory.usedBytes).toBe(0)
+    expect(fill()).toBeGreaterThan(3500)
+  })
+
+  it('of many datasets of which one is well, that one is served', async () => {
+    const { log, sent } = pipelineTo(async ({ dataset }) => {
+      await new Promise(resolve => setTimeout(resolve, 5))
+      return dataset === 'well' ? delivered : retryable()
+    })
+    for (let second = 0; second < 60; second++) {
+      log(second, { dataset: 'well' })
+      for (const n of range(20)) log(n, { dataset: `unwell ${n}` })
+      await vi.advanceTimersByTimeAsync(1000)
+    }
+    const requestsToWell = sent.filter(({ dataset }) => dataset === 'well').length
+    expect(requestsToWell).toBeGreaterThan(20)
+    expect(sent.length).toBeLessThan(600)
+  })
+
   it('a dataset that is not answered makes all requests if it is the only one', async () => {
     const { log, sent } = pipelineTo(() => new Promise(() => {}), { maxBatchAgeMs: 1000, maxConcurrentRequests: 4 })
     for (let second = 0; second < 20; second++) {

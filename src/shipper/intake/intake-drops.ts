@@ -5,12 +5,12 @@ import { reportIntakeDrops } from '../../accounting/drops.ts'
 import type { DropsBySeverity, Ledger } from '../../accounting/ledger.ts'
 import type { Severity } from '../../accounting/severity.ts'
 import type { MemoryBudget } from '../../batch/memory-budget.ts'
-import type { RateInForce } from '../../delivery/rate-limiter.ts'
-import { paceReason } from '../../delivery/warnings.ts'
+import type { Waiting } from '../../delivery/warnings.ts'
 import { drainIfExiting } from '../../exit/exit-hooks.ts'
 import type { Redaction } from '../../record/redaction.ts'
 import { openBatchBytes, reserveStack } from '../../stack-reserve.ts'
 import { kindOfThrown, textOfThrown } from '../../text/kind-of-thrown.ts'
+import { quoted } from '../../text/short-line.ts'
 import { monotonicMs, setImmediate } from '../../time.ts'
 
 export interface IntakeDropsDeps {
@@ -18,8 +18,10 @@ export interface IntakeDropsDeps {
   readonly diagnostics: Diagnostics
   readonly memory: MemoryBudget
   readonly redaction: Redaction | undefined
-  /** Returns the rate in force if the next request waits for nothing else. */
-  readonly heldBackBy: (nowMs: number) => RateInForce | undefined
+  /** Returns why events wait, if that is known. */
+  readonly whyWaiting: (nowMs: number) => Waiting | undefined
+  /** Returns a dataset of which the service accepts nothing while it accepts others. */
+  readonly behindDataset: () => string | undefined
   /** The registration of the shipper for the end of the process. */
   readonly atExit: { readonly isRegistered: boolean; register(): void }
   /** Called after every drop has been reported. */
@@ -140,19 +142,19 @@ export class IntakeDrops {
   }
 
   #warnOfMemory(bySeverity: DropsBySeverity): void {
-    const { memory, heldBackBy, diagnostics } = this.#deps
-    const { usedBytes, maxBytes } = memory
+    const { memory, whyWaiting, behindDataset, diagnostics } = this.#deps
+    const { usedBytes, maxBytes, minSeverity } = memory
     this.#summary.note(bySeverity)
-    const inForce = heldBackBy(monotonicMs())
-    const why =
-      inForce === undefined
-        ? 'Find out why delivery is slow'
-        : `Delivery is slow, because ${paceReason(inForce)}. Raise that limit`
-    diagnostics.warn(
-      'LOGFERRY_DROPPED',
-      `memory for pending events is nearly full (${usedBytes} of ${maxBytes} bytes). Events are dropped, ` +
-        `low severities first. ${why}, or raise maxBufferedBytes.`,
-    )
+    const why = whyWaiting(monotonicMs())
+    const slow =
+      why === undefined ? 'Find out why delivery is slow' : `Delivery is slow${why.clause}. Remove that cause`
+    const behind = behindDataset()
+    const what =
+      minSeverity === 0 && behind !== undefined
+        ? `the service takes no events of dataset ${quoted(behind)}, but those of others. So its events may fill half of the ` +
+          `memory for pending events (${usedBytes} of ${maxBytes} bytes are in use). Further ones are dropped.`
+        : `memory for pending events is nearly full (${usedBytes} of ${maxBytes} bytes). Events are dropped, low severities first.`
+    diagnostics.warn('LOGFERRY_DROPPED', `${what} ${slow}, or raise maxBufferedBytes.`)
   }
 }
 
