@@ -67,6 +67,26 @@ describe.concurrent('logferry spool resend-rejected', () => {
     expect(spool.files().filter(name => !name.startsWith('rejected.ndjson'))).toEqual([])
   })
 
+  it('keeps all events that the service refuses again, however large they are', async () => {
+    using spool = makeSpool()
+    await using emulator = await startEmulator()
+    emulator.faults.rejectEvents(() => true, `still not, ${'for a longer reason '.repeat(20)}`)
+    const application = new DeadLetters(spool.directory, error => expect.fail(String(error)))
+    const text = 'x'.repeat(99_700)
+    const count = 2 * 84 // as many as fill both files with this reason
+    for (let n = 0; n < count; n++) {
+      const event = { _time: new Date(1.7e12 + n).toISOString(), n, text }
+      application.write({ dataset: 'd', event, status: 400, reason: 'no' }, new Date(1e12))
+    }
+    application.close()
+    const before = letters(spool.directory, 'rejected.1.ndjson').length + letters(spool.directory).length
+    expect(before).toBe(count)
+    const { stdout } = await resend(spool.directory, emulator)
+    expect(stdout).toContain(`Refused again: ${count} events;`)
+    const left = [...letters(spool.directory, 'rejected.1.ndjson'), ...letters(spool.directory)]
+    expect(new Set(left.map(({ event }) => event.n)).size).toBe(count)
+  })
+
   it('sends each event to its own dataset, and exits with 0 if nothing is left', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()

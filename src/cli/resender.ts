@@ -47,9 +47,11 @@ export class Resender {
 
   constructor(deps: ResenderDeps) {
     this.#deps = deps
-    this.#deadLetters = new DeadLetters(deps.directory, () => {
+    const onTrouble = (): void => {
       this.#cannotWrite = true
-    })
+    }
+    // No new file is begun, as it would take the place of one with refusals that this run has written.
+    this.#deadLetters = new DeadLetters(deps.directory, onTrouble, Number.POSITIVE_INFINITY)
   }
 
   /** Number of events that are in `rejected.ndjson` with a new reason. */

@@ -77,6 +77,8 @@ const maxRetryMs = 10_000
  * Part of a lease. If events start to wait and no slot comes within it, the process asks Redis before the lease ends.
  */
 const soonPart = 0.3
+/** Number of leases for which Redis is not asked early again after such a call has brought no slot. */
+const earlyInVainLeases = 6
 /**
  * Limit above which the processes share nothing, in requests per second. They do not reach it, and so short slots could
  * not be told apart. Services write 2^31 − 1, for example, for no limit.
@@ -113,6 +115,10 @@ export class Fleet {
   #calledMs = Number.NEGATIVE_INFINITY
   /** True if events were waiting when Redis was last asked. */
   #wasWaiting = false
+  /** True if Redis is being asked before the lease ends, because events started to wait. */
+  #isEarly = false
+  /** Time before which Redis is not asked early again; monotonic, in milliseconds. */
+  #notEarlyBeforeMs = 0
   #lastRenewInMs = 0
   #failures = 0
   /** The last answer of Redis; `undefined` until the first answer. */
@@ -246,6 +252,11 @@ export class Fleet {
     this.#callIn(this.#isAskedAgain ? 0 : this.#renewInMs(share, nowMs))
     this.license.onShare(share, report)
     this.apply()
+    // In a large fleet on a low limit, a slot comes after many seconds, and events start to wait after each.
+    if (this.#isEarly && share.arcs.length > 0 && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)) {
+      this.#notEarlyBeforeMs = nowMs + earlyInVainLeases * this.#leaseMs
+    }
+    this.#isEarly = false
   }
 
   /** Randomizes the delay until the next call. Processes that started together spread out when the delay grows. */
@@ -306,7 +317,9 @@ export class Fleet {
     const askAgainPart = !this.#wasWaiting ? 0.1 : this.#isRare ? 0.2 : Number.POSITIVE_INFINITY
     const mayAsk = this.#lease !== undefined && this.#failures === 0
     if (!isWaiting || !mayAsk || nowMs - this.#calledMs < askAgainPart * this.#leaseMs) return
-    if (!this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)) this.#callIn(0)
+    if (nowMs < this.#notEarlyBeforeMs || this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)) return
+    this.#isEarly = !this.#isRare
+    this.#callIn(0)
   }
 
   #retry(error: unknown): void {

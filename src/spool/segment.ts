@@ -59,6 +59,8 @@ export interface SegmentDeps {
   readonly onHandedOff: (segment: Segment, lines: number) => void
   /** Called when lines were written that a power failure could still lose. */
   readonly onWritten: (segment: Segment) => void
+  /** Called after a line has been added, which a sync need not follow soon. */
+  readonly onAppended: () => void
   readonly onTrouble: (error: unknown) => void
 }
 
@@ -203,7 +205,9 @@ export class Segment implements StoredBatch, NeededSegment {
     this.#bytes += bytes
     this.#directory.bytes += bytes
     makeScratch(bytes)
-    if (this.#write(writeRecord(scratch, 0, this.#name, number, severity, lines, from, to))) this.#count = number + 1
+    if (!this.#write(writeRecord(scratch, 0, this.#name, number, severity, lines, from, to))) return
+    this.#count = number + 1
+    this.#deps.onAppended()
   }
 
   extend(severity: number, lines: Buffer, from: number, to: number): boolean {

@@ -98,6 +98,7 @@ export class Spool implements BatchStore {
         this.#adopter.onHandedOff(segment, lines)
       },
       onWritten: segment => this.#onWritten(segment),
+      onAppended: () => this.#noteSuccess(),
       onTrouble: error => this.#onTrouble(error),
     }
     this.#adopter = new Adopter({
@@ -277,8 +278,12 @@ export class Spool implements BatchStore {
     for (const segment of this.#unremoved) segment.remove()
   }
 
+  #noteSuccess(): void {
+    if (this.#isInTrouble && this.isReady) this.#isInTrouble = false
+  }
+
   #onWritten(segment: Segment): void {
-    if (this.isReady) this.#isInTrouble = false
+    this.#noteSuccess()
     this.#unsynced.add(segment)
     this.#syncTimer ??= setTimeout(() => this.#sync(), syncAfterMs).unref()
   }
