@@ -1,5 +1,5 @@
 import type { RedisClient } from '../options/redis-client.ts'
-import { fleetScript } from './fleet-script.ts'
+import { fleetScript, usualStride } from './fleet-script.ts'
 import { type Arc, wholeCircle } from './slots.ts'
 
 /** The report that a process sends about itself with each call. */
@@ -37,6 +37,8 @@ export interface Share {
   readonly arcs: readonly Arc[]
   /** Distance on the circle between the points of two consecutive slots. */
   readonly stride: number
+  /** True if there are so many processes that each has to wait for seconds until its turn comes. */
+  readonly isInTurns: boolean
   /** Time of the one request besides the slots, in milliseconds since 1970 by the clock of Redis. */
   readonly guestMs: number | undefined
   /** Limit that the headers of the answers to any process name, in requests per second. */
@@ -110,6 +112,7 @@ export class Register {
       renewInMs: integerIn('renewal time', renewInMs, Math.floor(minRenewPart * this.#leaseMs), maxRenewMs),
       arcs: arcsIn(held),
       stride: integerIn('slot distance', stride, 1, wholeCircle - 1),
+      isInTurns: stride !== usualStride,
       guestMs: guestAtMs === 0 ? undefined : guestAtMs,
       headerLimit: header === '' ? undefined : rateIn(header),
       licenseVersion: String(integerIn('license time', version, 0, maxEpochMs)),

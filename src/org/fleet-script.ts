@@ -1,3 +1,6 @@
+/** Distance between the points of two consecutive slots, unless processes have turns. Even, it would leave out every other point. */
+export const usualStride = 2654435769
+
 /**
  * The script that Redis runs at each call of a process: Lua 5.1, for Redis 5 or later.
  *
@@ -34,8 +37,7 @@ local joinsDecayMs, growthPart, fewJoins = 1000, 0.14, 3
 -- Where there are so many processes that each has to wait for seconds, the circle is cut into places, and each place has
 -- its turn once in a round. Else the slots are spread by the golden ratio, which suits parts of any size.
 local turns, place = 1, nil
--- Even, a stride would leave out every other point.
-local stride = 2654435769
+local stride = ${usualStride}
 -- Within this time a process that starts waits for a slot of its own, and is no guest; longer where each has to wait for
 -- seconds, as a guest is likely to be refused there.
 local firstMs = 0.3 * leaseMs

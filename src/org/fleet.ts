@@ -252,10 +252,9 @@ export class Fleet {
     this.#callIn(this.#isAskedAgain ? 0 : this.#renewInMs(share, nowMs))
     this.license.onShare(share, report)
     this.apply()
-    // In a large fleet on a low limit, a slot comes after many seconds, and events start to wait after each.
-    if (this.#isEarly && share.arcs.length > 0 && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)) {
-      this.#notEarlyBeforeMs = nowMs + earlyInVainLeases * this.#leaseMs
-    }
+    // Where each has its turn, events start to wait after each one.
+    const isInVain = share.isInTurns && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)
+    if (this.#isEarly && isInVain) this.#notEarlyBeforeMs = nowMs + earlyInVainLeases * this.#leaseMs
     this.#isEarly = false
   }
 
@@ -318,7 +317,7 @@ export class Fleet {
     const mayAsk = this.#lease !== undefined && this.#failures === 0
     if (!isWaiting || !mayAsk || nowMs - this.#calledMs < askAgainPart * this.#leaseMs) return
     if (nowMs < this.#notEarlyBeforeMs || this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)) return
-    this.#isEarly = !this.#isRare
+    this.#isEarly = true
     this.#callIn(0)
   }
 

@@ -49,7 +49,7 @@ export function isMatch(tree: Tree, event: unknown): boolean {
     case 'equals':
       return valuesAt(event, tree.field).some(value => {
         if (typeof value === 'object' && value !== null) return false
-        if (typeof value === 'number' && tree.text !== '' && Number(tree.text) === value) return true
+        if (typeof value === 'number' && tree.text.trim() !== '' && Number(tree.text) === value) return true
         if (tree.isExact || typeof value !== 'string') return String(value) === tree.text
         return lower(value) === lower(tree.text)
       })
