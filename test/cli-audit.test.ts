@@ -73,7 +73,7 @@ describe.concurrent('logferry audit', () => {
       JSON.stringify({ 'log.record.uid': uid(2) }),
       JSON.stringify({ attributes: { log: { record: { uid: uid(3) } } } }),
       JSON.stringify({ attributes: { 'log.record.uid': uid(4) } }),
-      JSON.stringify({ time: 'now', data: { 'log.record.uid': uid(5) } }),
+      JSON.stringify({ 'log.record.uid': 'of the export', data: { 'log.record.uid': uid(5) } }),
       JSON.stringify({ dataset: 'd', event: { log: { record: { uid: uid(6) } } } }),
     ])
     expect(stdout).toMatch(/numbers 1 to 6, events 6\n/)

@@ -56,7 +56,7 @@ export class UidAudit {
       this.#unreadable++
       return
     }
-    const uid = numberedUid(uidIn(event))
+    const uid = uidIn(event)
     if (uid === undefined) this.#unidentified++
     else this.#add(uid)
   }
@@ -109,9 +109,16 @@ function objectIn(line: string): Fields | undefined {
   }
 }
 
-/** Returns the uid of the event in a line. Exports may have the event in a field `data` or `event`. */
-function uidIn(line: Fields): unknown {
-  return [line, line.data, line.event].map(uidOf).find(uid => typeof uid === 'string')
+/**
+ * Returns the uid of the event in a line. Exports may have the event in a field `data` or `event`, and a uid of their own
+ * beside it.
+ */
+function uidIn(line: Fields): NumberedUid | undefined {
+  for (const event of [line, line.data, line.event]) {
+    const uid = numberedUid(uidOf(event))
+    if (uid !== undefined) return uid
+  }
+  return undefined
 }
 
 function isObject(value: unknown): value is Fields {

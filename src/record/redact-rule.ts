@@ -50,6 +50,10 @@ export class Rules {
   readonly masksTexts: boolean
   /** The segments of all paths. `undefined` follows the last segment of each path. */
   readonly #segments: (PathSegment | undefined)[] = []
+  /** Positions of dotted names, with the position where the path begins that each spells. */
+  readonly #spelled = new Map<number, number>()
+  /** Positions at the end of these paths, with the position after each dotted name. */
+  readonly #continued = new Map<number, number>()
   readonly #rules = new Map<string, Rule>()
   #remembered = 0
   #comparisonsLeft = maxComparisons
@@ -59,8 +63,10 @@ export class Rules {
     this.masksTexts = options.masksTexts
     const starts: number[] = []
     for (const path of paths.flatMap(withOrigins)) {
-      starts.push(this.#segments.length)
+      const start = this.#segments.length
+      starts.push(start)
       this.#segments.push(...path.map(segment => (this.ignoresCase ? segmentWithoutCase(segment) : segment)), undefined)
+      for (let position = start; position < start + path.length; position++) this.#addSpelled(position)
     }
     const positions = new Set<number>()
     for (const start of starts) this.add(positions, start)
@@ -85,11 +91,30 @@ export class Rules {
     return this.#comparisonsLeft < 0
   }
 
+  /**
+   * Adds the path that a dotted name spells. Names of OpenTelemetry attributes have dots, and such attributes are shipped
+   * as nested objects.
+   */
+  #addSpelled(position: number): void {
+    const segment = this.#segments[position]
+    if (segment?.kind !== 'name') return
+    const names = (segment.literals[0] as string).split('.')
+    if (segment.literals.length > 1 || names.length < 2) return
+    this.#spelled.set(position, this.#segments.length)
+    this.#segments.push(...names.map((name): PathSegment => ({ kind: 'name', literals: [name] })))
+    this.#continued.set(this.#segments.length, position + 1)
+    this.#segments.push(undefined)
+  }
+
   /** Adds a position, and the position after it if the segment may stand for no level. Returns true at a path's end. */
   add(positions: Set<number>, position: number): boolean {
+    const continued = this.#continued.get(position)
+    if (continued !== undefined) return this.add(positions, continued)
     const segment = this.#segments[position]
     if (segment === undefined) return true
     positions.add(position)
+    const spelled = this.#spelled.get(position)
+    if (spelled !== undefined) this.add(positions, spelled)
     return segment.kind === 'levels' && this.add(positions, position + 1)
   }
 

@@ -10,7 +10,7 @@ import { randomFrom } from '../support/random.ts'
 import { soakRuns } from '../support/soak-runs.ts'
 
 /** A segment of a path in these tests: `*` and `**`, a name with stars, an item, any item. */
-type Segment = { name: string } | { item: number | '*' } | '**'
+type Segment = { name: string; isQuoted?: true } | { item: number | '*' } | '**'
 type Key = string | number
 
 const none = { stubbed: 0, cut: 0 }
@@ -61,12 +61,21 @@ describe('a slow and obvious implementation', () => {
     return heads.flatMap(head => spellings(below).map(rest => [...head, ...rest]))
   }
 
+  /** Returns the pattern itself, and the pattern with quoted names split at their dots. */
+  function patternSpellings([segment, ...below]: readonly Segment[]): Segment[][] {
+    if (segment === undefined) return [[]]
+    const isDotted = typeof segment === 'object' && 'name' in segment && segment.name.includes('.')
+    const heads: Segment[][] = isDotted ? [[segment], segment.name.split('.').map(name => ({ name }))] : [[segment]]
+    return heads.flatMap(head => patternSpellings(below).map(rest => [...head, ...rest]))
+  }
+
   function isRedacted(pattern: readonly Segment[], path: readonly Key[]): boolean {
     const [first] = pattern
     const bare = pattern.length === 1 && typeof first === 'object' ? (['**', ...pattern] as Segment[]) : pattern
     const named = ['attributes', 'body', 'error'].map((name): Segment[] => [{ name }])
     const origins: Segment[][] = [[], ...named, [{ name: 'splat' }, { item: '*' }]]
-    const patterns = bare[0] === '**' ? [bare] : origins.map(origin => [...origin, ...bare])
+    const atOrigins = bare[0] === '**' ? [bare] : origins.map(origin => [...origin, ...bare])
+    const patterns = atOrigins.flatMap(patternSpellings)
     return spellings(path).some(keys =>
       keys.some((_, i) => patterns.some(segments => matches(segments, keys.slice(0, i + 1)))),
     )
@@ -126,6 +135,10 @@ describe('a slow and obvious implementation', () => {
     { arbitrary: fc.constantFrom('a', 'b', 'c', 'items', '0', 'message', 'stack').map(name => ({ name })), weight: 5 },
     { arbitrary: fc.constantFrom('*', '*_x', 'a*', '*a*', '1*').map(name => ({ name })), weight: 2 },
     { arbitrary: fc.constantFrom<0 | 1 | '*'>(0, 1, '*').map(item => ({ item })), weight: 1 },
+    {
+      arbitrary: fc.constantFrom('a.b', 'b.c.a', 'a', 'c.').map(name => ({ name, isQuoted: true as const })),
+      weight: 2,
+    },
     { arbitrary: fc.constant('**' as const), weight: 1 },
   )
   const path = fc
@@ -136,6 +149,7 @@ describe('a slow and obvious implementation', () => {
     segments
       .map((each, i) => {
         if (typeof each === 'object' && 'item' in each) return `[${each.item}]`
+        if (typeof each === 'object' && each.isQuoted) return `["${each.name}"]`
         return `${i === 0 ? '' : '.'}${each === '**' ? each : each.name}`
       })
       .join('')
@@ -289,7 +303,8 @@ describe('paths', () => {
     ['others.card', card, { items: [{ card: 1 }, { card: 2 }], others: [[{ card: 'X' }]] }],
     ['others[*][*].card', card, { items: [{ card: 1 }, { card: 2 }], others: [[{ card: 'X' }]] }],
     ['items[1]', card, { items: [{ card: 1 }, 'X'], others: [[{ card: 3 }]] }],
-    ['["a.b"].c', { 'a.b': { c: 1 }, a: { b: { c: 2 } } }, { 'a.b': { c: 'X' }, a: { b: { c: 2 } } }],
+    ['["a.b"].c', { 'a.b': { c: 1 }, a: { b: { c: 2 } } }, { 'a.b': { c: 'X' }, a: { b: { c: 'X' } } }],
+    ['["user.email"]', { attributes: { user: { email: 1, id: 2 } } }, { attributes: { user: { email: 'X', id: 2 } } }],
     ['a.b', { 'a.b': 1, a: { b: 2 } }, { 'a.b': 'X', a: { b: 'X' } }],
     ['["a,*"]', { 'a,*': 1, 'a,b': 2 }, { 'a,*': 'X', 'a,b': 2 }],
     ['Token', { Token: 1, token: 2 }, { Token: 'X', token: 2 }],
