@@ -12,7 +12,7 @@ const distrust = 32
  * Factor by which points of a slot move apart with each sample of the same statement. It is small, so that no sample
  * stands for more than a small part of the slot.
  */
-const growth = 1.02
+const growth = 1.01
 /** Maximum number of events for each sample of a slot, on average, if samples take little time. */
 const maxOwnStride = 256
 /** Number of samples after which samples are taken at the pace below: the first events are looked at more closely. */
