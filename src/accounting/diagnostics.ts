@@ -212,9 +212,10 @@ export class Diagnostics {
    * Emits a warning to the listeners, or as a Node process warning (standard error) if there are none. For each code
    * and each subject (`about`), it emits at most one warning per minute.
    *
-   * Whatever the message contains, the warning is one line of limited length, printable and without secrets.
+   * Whatever the message contains, the warning is one line of limited length, printable and without secrets. A function
+   * makes the message only if the warning is emitted.
    */
-  warn(code: ErrorCode, message: string, about = ''): void {
+  warn(code: ErrorCode, message: string | (() => string), about = ''): void {
     const nowMs = monotonicMs()
     const key = `${code} ${about}`.slice(0, maxSubjectChars)
     const quiet = this.#quiet.get(key)
@@ -226,7 +227,7 @@ export class Diagnostics {
     this.#quiet.set(key, { untilMs: nowMs + oneMinuteMs, suppressed: 0 })
     const warning = {
       code,
-      message: toMessageLine(`logferry: ${message}`, this.redact),
+      message: toMessageLine(`logferry: ${typeof message === 'string' ? message : message()}`, this.redact),
       suppressed: quiet?.suppressed ?? 0,
     }
     if (this.has('warning')) this.emit('warning', warning)

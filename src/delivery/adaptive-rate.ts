@@ -140,7 +140,7 @@ const triedAgainMs = 120_000
  * after the first 429 until which the rate is tried, and time after a trial within which a 429 means that other processes
  * use the limit, in milliseconds. The next trial then needs so many times more successes.
  */
-const freeRate = { afterSuccesses: 15, afterMs: 1500, triedMs: 45_000, failsWithinMs: 6000, moreAfterFailure: 4 }
+const earlierRate = { afterSuccesses: 15, afterMs: 1500, triedMs: 45_000, failsWithinMs: 6000, moreAfterFailure: 4 }
 /** Part of that rate below which it is tried. */
 const triedBelowPart = 0.9
 
@@ -198,7 +198,7 @@ interface Proven {
 }
 
 /** The rate that was in use when the first 429 came, and nothing was learned yet. */
-interface FreeRate {
+interface EarlierRate {
   readonly perSecond: number
   /** Time until which it may be tried again. */
   readonly untilMs: number
@@ -234,7 +234,7 @@ export class AdaptiveRate {
   readonly #random: () => number
   #state: State | undefined
   #proven: Proven | undefined
-  #free: FreeRate | undefined
+  #earlier: EarlierRate | undefined
   #hasSucceeded = false
   /** Number of successes since the last 429. */
   #successes = 0
@@ -343,8 +343,8 @@ export class AdaptiveRate {
       const isDemand = !isHeldBack && state === undefined
       this.#proven = { perSecond: usedPerSecond, limitPerSecond, atMs: nowMs, hasFailed: false, isDemand }
       if (state === undefined) {
-        const { triedMs, afterSuccesses } = freeRate
-        this.#free = { perSecond: usedPerSecond, untilMs: nowMs + triedMs, afterSuccesses }
+        const { triedMs, afterSuccesses } = earlierRate
+        this.#earlier = { perSecond: usedPerSecond, untilMs: nowMs + triedMs, afterSuccesses }
       }
     }
     const isOutage = this.#refusals >= outageRefusalsOfSearch
@@ -359,9 +359,9 @@ export class AdaptiveRate {
     } else if (state === undefined) {
       const kept = successes > 0 ? keptOnce : keptFirst
       this.#becomeRecovering(Math.max(usedPerSecond * (kept + jitter), minPerSecond), Number.POSITIVE_INFINITY)
-    } else if (this.#free?.trial !== undefined && nowMs < this.#free.trial.untilMs) {
-      const { trial, ...free } = this.#free
-      this.#free = { ...free, afterSuccesses: free.afterSuccesses * freeRate.moreAfterFailure }
+    } else if (this.#earlier?.trial !== undefined && nowMs < this.#earlier.trial.untilMs) {
+      const { trial, ...earlier } = this.#earlier
+      this.#earlier = { ...earlier, afterSuccesses: earlier.afterSuccesses * earlierRate.moreAfterFailure }
       this.#becomeSteady(nowMs, trial.fallbackPerSecond * (keptOnce + jitter), trial.fallbackPerSecond)
     } else if (state.kind === 'recovering' && state.hasDoubled) {
       const proof = this.#proven === undefined ? 'unproven' : 'proven'
@@ -434,11 +434,11 @@ export class AdaptiveRate {
     } else if (state.kind === 'steady' && this.#proven !== undefined && this.#isCalm(nowMs, this.#proven)) {
       const perSecond = this.perSecond(nowMs)
       this.#becomeRecovering(perSecond, this.#proven.perSecond * recoveredPart, perSecond * keptOfTrial)
-    } else if (state.kind === 'steady' && this.#free !== undefined && this.#mayTry(nowMs, this.#free)) {
+    } else if (state.kind === 'steady' && this.#earlier !== undefined && this.#mayTry(nowMs, this.#earlier)) {
       const perSecond = this.perSecond(nowMs)
-      const trial = { fallbackPerSecond: perSecond, untilMs: nowMs + freeRate.failsWithinMs }
-      this.#free = { ...this.#free, trial }
-      this.#becomeRecovering(perSecond, this.#free.perSecond * recoveredPart, perSecond)
+      const trial = { fallbackPerSecond: perSecond, untilMs: nowMs + earlierRate.failsWithinMs }
+      this.#earlier = { ...this.#earlier, trial }
+      this.#becomeRecovering(perSecond, this.#earlier.perSecond * recoveredPart, perSecond)
     }
     this.#double(nowMs)
   }
@@ -459,7 +459,7 @@ export class AdaptiveRate {
    */
   onOthers(nowMs: number): void {
     this.#chanceOfOthers = 1
-    this.#free = undefined
+    this.#earlier = undefined
     const state = this.#state
     if (state === undefined || !isSearching(state)) return
     this.#becomeSteady(nowMs, state.perSecond, state.perSecond)
@@ -492,7 +492,7 @@ export class AdaptiveRate {
     const before = this.#state
     const factor = perSecond / this.perSecond(nowMs)
     this.#agreedUntilMs = nowMs + agreed.holdsMs
-    this.#free = undefined
+    this.#earlier = undefined
     if (before?.kind !== 'steady' || factor === 0) return this.start(nowMs, perSecond)
     const [msToLimit, growth] = [this.#msToLimit(before), this.#minGrowthPerSecond(before)]
     this.#refusedPart = refusedPart
@@ -513,7 +513,7 @@ export class AdaptiveRate {
   forget(): void {
     this.#state = undefined
     this.#proven = undefined
-    this.#free = undefined
+    this.#earlier = undefined
   }
 
   /** True if a recently proven rate may be tried again after mixed answers. */
@@ -522,8 +522,8 @@ export class AdaptiveRate {
   }
 
   /** True if the rate that was in use before the first 429 may be tried again. */
-  #mayTry(nowMs: number, { perSecond, untilMs, afterSuccesses }: FreeRate): boolean {
-    if (this.#successes < afterSuccesses || nowMs > untilMs || nowMs - this.#refusedAtMs < freeRate.afterMs)
+  #mayTry(nowMs: number, { perSecond, untilMs, afterSuccesses }: EarlierRate): boolean {
+    if (this.#successes < afterSuccesses || nowMs > untilMs || nowMs - this.#refusedAtMs < earlierRate.afterMs)
       return false
     return this.perSecond(nowMs) < perSecond * triedBelowPart
   }

@@ -142,19 +142,23 @@ export class IntakeDrops {
   }
 
   #warnOfMemory(bySeverity: DropsBySeverity): void {
-    const { memory, whyWaiting, behindDataset, diagnostics } = this.#deps
-    const { usedBytes, maxBytes, minSeverity } = memory
     this.#summary.note(bySeverity)
+    this.#deps.diagnostics.warn('LOGFERRY_DROPPED', () => this.#lackOfMemory())
+  }
+
+  #lackOfMemory(): string {
+    const { memory, whyWaiting, behindDataset } = this.#deps
+    const { usedBytes, maxBytes, minSeverity } = memory
     const why = whyWaiting(monotonicMs())
     const slow =
       why === undefined ? 'Find out why delivery is slow' : `Delivery is slow${why.clause}. Remove that cause`
-    const behind = behindDataset()
+    const behind = minSeverity === 0 ? behindDataset() : undefined
     const what =
-      minSeverity === 0 && behind !== undefined
-        ? `the service takes no events of dataset ${quoted(behind)}, but those of others. So its events may fill half of the ` +
+      behind === undefined
+        ? `memory for pending events is nearly full (${usedBytes} of ${maxBytes} bytes). Events are dropped, low severities first.`
+        : `the service takes no events of dataset ${quoted(behind)}, but those of others. So its events may fill half of the ` +
           `memory for pending events (${usedBytes} of ${maxBytes} bytes are in use). Further ones are dropped.`
-        : `memory for pending events is nearly full (${usedBytes} of ${maxBytes} bytes). Events are dropped, low severities first.`
-    diagnostics.warn('LOGFERRY_DROPPED', `${what} ${slow}, or raise maxBufferedBytes.`)
+    return `${what} ${slow}, or raise maxBufferedBytes.`
   }
 }
 
