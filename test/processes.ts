@@ -35,6 +35,7 @@ export const alone: readonly string[] = [
   'test/security.test.ts',
   'test/shaping/min-severity.test.ts',
   'test/spool/dead-letters.test.ts',
+  'test/spool/disk-back.test.ts',
   'test/spool/disk-in-outage.test.ts',
   'test/spool/disk.test.ts',
   'test/spool/many-waiting.test.ts',

@@ -27,6 +27,14 @@ export interface BatchQueueListeners {
   onRoom(): void
 }
 
+/** Some of the datasets. */
+export interface DatasetChoice {
+  /** Datasets that are left out. */
+  readonly without?: ReadonlySet<string> | undefined
+  /** True if only datasets are included whose last request was accepted. */
+  readonly isAccepted?: boolean
+}
+
 /**
  * A flush that waits for batches. A batch has a reference to one flush only. Otherwise, a caller that flushes again and
  * again in an outage would fill memory with an entry for each flush and batch.
@@ -184,24 +192,11 @@ export class BatchQueue {
     return { ...load, datasets: this.#queues.size }
   }
 
-  /**
-   * Returns the next batch that may be sent now, or `undefined` if there is none. Datasets take turns.
-   *
-   * @param without datasets that are left out
-   */
-  dequeue(nowMs: number, without?: ReadonlySet<string>): Batch | undefined {
+  /** Returns the next batch that may be sent now, or `undefined` if there is none. Datasets take turns. */
+  dequeue(nowMs: number, choice?: DatasetChoice): Batch | undefined {
     this.#reloads?.start()
-    return this.#dequeue(nowMs, dataset => without?.has(dataset) !== true)
-  }
-
-  /** Returns the next batch of the datasets whose last request was accepted. */
-  dequeueAccepted(nowMs: number): Batch | undefined {
-    return this.#dequeue(nowMs, dataset => this.#acceptances.isAccepted(dataset))
-  }
-
-  #dequeue(nowMs: number, isIncluded: (dataset: string) => boolean): Batch | undefined {
     for (const queue of this.#queues.values()) {
-      const batch = queue.mayBeReady(nowMs) && isIncluded(queue.dataset) ? queue.dequeue(nowMs) : undefined
+      const batch = queue.mayBeReady(nowMs) && this.#isIn(choice, queue.dataset) ? queue.dequeue(nowMs) : undefined
       if (batch === undefined) continue
       this.#queues.delete(queue.dataset)
       this.#queues.set(queue.dataset, queue)
@@ -212,16 +207,19 @@ export class BatchQueue {
 
   /**
    * Monotonic time from which `dequeue` may return a batch, in milliseconds; `Infinity` if no batch waits for a time.
-   *
-   * @param without datasets that are left out
    */
-  wakeAtMs(without?: ReadonlySet<string>): number {
+  wakeAtMs(choice?: DatasetChoice): number {
     if (this.#reloads?.isDue) return 0 // `dequeue` starts the reload
     let atMs = Number.POSITIVE_INFINITY
     for (const queue of this.#queues.values()) {
-      if (without?.has(queue.dataset) !== true) atMs = Math.min(atMs, queue.wakeAtMs())
+      if (this.#isIn(choice, queue.dataset)) atMs = Math.min(atMs, queue.wakeAtMs())
     }
     return atMs
+  }
+
+  #isIn(choice: DatasetChoice | undefined, dataset: string): boolean {
+    if (choice === undefined) return true
+    return choice.without?.has(dataset) !== true && (!choice.isAccepted || this.#acceptances.isAccepted(dataset))
   }
 
   /** Makes every open batch due. Resolves when all lines that are pending now have been delivered or dropped. */

@@ -207,6 +207,11 @@ export class Batch implements BlockOwner {
     return true
   }
 
+  /** Bytes for which the batch has memory. */
+  get blockBytes(): number {
+    return this.#lines.isInMemory ? this.#lines.block.length : 0
+  }
+
   /**
    * Adds a line while the other lines are only in the store; otherwise like `append`. Returns false, with nothing
    * added, if the line does not fit within `maxBytes` or the store cannot take it.

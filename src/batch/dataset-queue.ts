@@ -85,9 +85,11 @@ export interface DatasetQueueDeps {
 
 /**
  * Part of the memory that a dataset may fill of which the service accepts nothing while it accepts other datasets. That is
- * so after this number of failed requests in a row, with other datasets accepted meanwhile; one is enough if no answer came.
+ * so after this number of failed requests, with other datasets accepted in between; one is enough if it took `longMs`
+ * milliseconds, or if the dataset is paused. If no other dataset has been accepted for `forgottenMs`, nor since the failure before the last one, it is no
+ * longer so: the service is away.
  */
-const behind = { memoryPart: 0.5, afterFailures: 2 }
+const behind = { memoryPart: 0.5, afterFailures: 2, longMs: 1000, forgottenMs: 15_000 }
 
 /** The batches of one dataset: one batch that is open for new lines, and the batches that wait to be sent. */
 export class DatasetQueue {
@@ -99,8 +101,10 @@ export class DatasetQueue {
   #acceptedBytes = 0
   /** Number of requests since then that failed while other datasets were accepted. */
   #failuresBehind = 0
-  /** Time of the last failure since then; monotonic, in milliseconds. */
+  /** Times of the first and the last failure since then, and of the failure or the start before the last; monotonic. */
+  #failedSinceMs = 0
   #failedAtMs: number | undefined
+  #failedBeforeMs = 0
   #pause: Pause | undefined
   #refusals: Refusals | undefined
   readonly #deps: DatasetQueueDeps
@@ -164,15 +168,27 @@ export class DatasetQueue {
    */
   onFailed(startedAtMs: number): void {
     const { acceptances } = this.#deps
-    const sinceMs = this.#failedAtMs ?? startedAtMs
-    if (acceptances.lastOfOthers(this.dataset) > sinceMs) this.#failuresBehind++
+    const nowMs = monotonicMs()
+    // Others may have been accepted while the first failed request was on its way, just before the service went away.
+    const sinceMs = this.#failedAtMs ?? (startedAtMs + nowMs) / 2
+    const isLong = nowMs - startedAtMs >= behind.longMs
+    if (acceptances.lastOfOthers(this.dataset) > sinceMs) this.#failuresBehind += isLong ? behind.afterFailures : 1
     acceptances.onFailed(this.dataset)
-    this.#failedAtMs = monotonicMs()
+    if (this.#failedAtMs === undefined) this.#failedSinceMs = nowMs
+    this.#failedBeforeMs = this.#failedAtMs ?? startedAtMs
+    this.#failedAtMs = nowMs
   }
 
   /** True if the service accepts nothing of this dataset while it accepts other datasets. */
   get isBehind(): boolean {
-    return this.#failuresBehind >= (this.isUnanswered ? 1 : behind.afterFailures)
+    if (!this.#mayBeBehind) return false
+    const acceptedAtMs = this.#deps.acceptances.lastOfOthers(this.dataset)
+    if (this.#failuresBehind < behind.afterFailures && acceptedAtMs <= this.#failedSinceMs) return false
+    return acceptedAtMs > Math.min(this.#failedBeforeMs, monotonicMs() - behind.forgottenMs)
+  }
+
+  get #mayBeBehind(): boolean {
+    return this.#failuresBehind >= behind.afterFailures || (this.#pause !== undefined && this.#failedAtMs !== undefined)
   }
 
   get isEmpty(): boolean {
@@ -263,7 +279,8 @@ export class DatasetQueue {
     const open = this.#open
     if (open !== undefined && open.count < maxBatchEvents) {
       if (open.count + 1 === maxBatchEvents) this.#deps.scheduleReady()
-      if (open.append(severity, line, maxBatchBytes, acknowledgement)) return true
+      const mayGrow = !this.#mayBeBehind || this.#hasRoomFor(severity)
+      if (open.append(severity, line, mayGrow ? maxBatchBytes : open.blockBytes, acknowledgement)) return true
     }
     reserveStack(this.#deps.stackBytes)
     if (open !== undefined) {

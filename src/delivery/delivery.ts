@@ -2,6 +2,7 @@ import type { Diagnostics } from '../accounting/diagnostics.ts'
 import type { DropReason } from '../accounting/drop-reasons.ts'
 import type { Ledger } from '../accounting/ledger.ts'
 import type { Batch } from '../batch/batch.ts'
+import type { DatasetChoice } from '../batch/batch-queue.ts'
 import type { BatchLimits, DatasetQueue } from '../batch/dataset-queue.ts'
 import type { Answer } from '../http/exchange.ts'
 import { isThrottled } from '../http/statuses.ts'
@@ -31,10 +32,8 @@ export interface Batches {
   readonly datasetCount: number
   /** Number of batches that are neither delivered nor dropped, batches in flight included. */
   readonly batchCount: number
-  dequeue(nowMs: number, without?: ReadonlySet<string>): Batch | undefined
-  /** Returns the next batch of the datasets whose last request was accepted. */
-  dequeueAccepted(nowMs: number): Batch | undefined
-  wakeAtMs(without?: ReadonlySet<string>): number
+  dequeue(nowMs: number, choice?: DatasetChoice): Batch | undefined
+  wakeAtMs(choice?: DatasetChoice): number
   load(): BatchLoad
   queueFor(dataset: string): DatasetQueue
   probePaused(status: number): void
@@ -70,10 +69,14 @@ export interface DeliveryDeps {
 const minSilenceMs = 1000
 /** Maximum part of the requests in flight that datasets without an answer take from others. */
 const unansweredPart = 0.5
+/** Maximum number of probes without an answer for some time beside which another dataset is probed. */
+const maxSilentProbes = 2
 
 interface InFlight {
   readonly controller: AbortController
   readonly startedAtMs: number
+  /** True if only probes were allowed when the request started. */
+  readonly isProbe: boolean
   /** Set once the service has answered with a 2xx status: returns the attempt if nothing more of the answer arrives. */
   taken?: () => Attempt
 }
@@ -96,8 +99,8 @@ export class Delivery {
   readonly #tuner: Tuner
   readonly #settler: AttemptSettler
   readonly #inFlight = new Map<Batch, InFlight>()
-  /** The datasets that make no further request until one in flight has ended, so that others can. */
-  #heldUp: ReadonlySet<string> | undefined
+  /** The datasets that may make a request before one in flight has ended; `undefined` for all of them. */
+  #choice: DatasetChoice | undefined
   #sendNow: SendNow | undefined
   /** Deadline set by the last `skipBackoff`, until `clearDeadline`; monotonic, in milliseconds. */
   #endMs = Number.NEGATIVE_INFINITY
@@ -162,9 +165,9 @@ export class Delivery {
   #pump(wantedMs: number): void {
     const { batches, breaker, rateLimiter } = this.#deps
     const nowMs = monotonicMs()
-    const limit = breaker.isOpen ? 1 : this.#maxRequests(nowMs)
+    const limit = breaker.isOpen ? this.#maxProbes(nowMs) : this.#maxRequests(nowMs)
     const sinceMs = Math.min(nowMs, wantedMs)
-    this.#heldUp = undefined
+    this.#choice = undefined
     this.#tuner.tune(nowMs)
     const notBeforeMs = () => Math.max(breaker.notBeforeMs, rateLimiter.notBeforeMs(nowMs, sinceMs))
     while (this.#inFlight.size < limit && nowMs >= notBeforeMs()) {
@@ -178,8 +181,9 @@ export class Delivery {
     }
     // The timer may be set already, or only an answer can change something. With thousands of dataset queues, asking each
     // for its time would cost more than all else.
-    const isTimerRight = this.#inFlight.size >= limit || notBeforeMs() >= this.#timerAtMs
-    if (!isTimerRight) this.#wakeAt(Math.max(batches.wakeAtMs(this.#heldUp), notBeforeMs()), nowMs)
+    if (notBeforeMs() >= this.#timerAtMs) return
+    if (this.#inFlight.size < limit) this.#wakeAt(Math.max(batches.wakeAtMs(this.#choice), notBeforeMs()), nowMs)
+    else if (breaker.isOpen) this.#wakeAt(Math.max(this.#nextSilenceMs(nowMs), notBeforeMs()), nowMs)
   }
 
   /** Returns the rate in force if the next request waits for nothing else. */
@@ -267,8 +271,6 @@ export class Delivery {
    */
   #dequeue(nowMs: number, limit: number): Batch | undefined {
     const { batches, breaker } = this.#deps
-    const probe = breaker.isOpen ? batches.dequeueAccepted(nowMs) : undefined
-    if (probe !== undefined) return probe
     let unanswered: Set<string> | undefined
     let requests = 0
     for (const [{ dataset }, { startedAtMs, taken }] of this.#inFlight) {
@@ -278,10 +280,38 @@ export class Delivery {
       unanswered.add(dataset)
       requests++
     }
+    if (breaker.isOpen) {
+      const accepted: DatasetChoice = { without: unanswered, isAccepted: true }
+      if (unanswered !== undefined) this.#choice = accepted
+      return batches.dequeue(nowMs, accepted) ?? (unanswered === undefined ? batches.dequeue(nowMs) : undefined)
+    }
     if (unanswered === undefined) return batches.dequeue(nowMs)
+    const others: DatasetChoice = { without: unanswered }
     const leavesRoom = requests < limit * unansweredPart || batches.datasetCount <= unanswered.size
-    this.#heldUp = leavesRoom ? undefined : unanswered
-    return batches.dequeue(nowMs, unanswered) ?? (leavesRoom ? batches.dequeue(nowMs) : undefined)
+    this.#choice = leavesRoom ? undefined : others
+    return batches.dequeue(nowMs, others) ?? (leavesRoom ? batches.dequeue(nowMs) : undefined)
+  }
+
+  /** One probe at a time, beside requests that have had no answer for some time. */
+  #maxProbes(nowMs: number): number {
+    let requests = 0
+    let probes = 0
+    for (const { startedAtMs, taken, isProbe } of this.#inFlight.values()) {
+      if (taken !== undefined || nowMs - startedAtMs < minSilenceMs) continue
+      requests++
+      if (isProbe) probes++
+    }
+    return probes <= maxSilentProbes ? requests + 1 : requests
+  }
+
+  /** Returns the time at which the next request in flight has had no answer for some time; `Infinity` if there is none. */
+  #nextSilenceMs(nowMs: number): number {
+    let atMs = Number.POSITIVE_INFINITY
+    for (const { startedAtMs } of this.#inFlight.values()) {
+      const silentAtMs = startedAtMs + minSilenceMs
+      if (silentAtMs > nowMs) atMs = Math.min(atMs, silentAtMs)
+    }
+    return atMs
   }
 
   #maxRequests(nowMs: number): number {
@@ -324,7 +354,7 @@ export class Delivery {
   }
 
   #attempt(batch: Batch, startedAtMs: number): void {
-    const one: InFlight = { controller: new AbortController(), startedAtMs }
+    const one: InFlight = { controller: new AbortController(), startedAtMs, isProbe: this.#deps.breaker.isOpen }
     this.#inFlight.set(batch, one)
     const queue = this.#deps.batches.queueFor(batch.dataset)
     queue.beginProbe()

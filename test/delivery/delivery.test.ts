@@ -4,7 +4,7 @@ import { RateLimiter } from '../../src/delivery/rate-limiter.ts'
 import type { Outcome } from '../../src/outcome.ts'
 import { lineOf } from '../support/line-of.ts'
 import { randomFrom } from '../support/random.ts'
-import { blocked, delivered, numbers, pipelineTo, rejected, retryable, tooLarge } from './wired.ts'
+import { blocked, delivered, numbers, pipelineTo, rejected, retryable, type Service, tooLarge } from './wired.ts'
 
 vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
 
@@ -102,10 +102,11 @@ describe('a batch', () => {
     ['blocks', blocked],
     ['has an error for', retryable()],
   ])('a dataset that the service %s leaves half of the memory to others', async (_, answer) => {
-    const { log, memory } = pipelineTo(({ dataset }) => (dataset === 'unwell' ? answer : delivered), {
-      maxBatchBytes: 65_536,
-      maxBufferedBytes: 4 * 1_048_576,
-    })
+    const service: Service = async ({ dataset }) => {
+      await new Promise(resolve => setTimeout(resolve, 5))
+      return dataset === 'unwell' ? answer : delivered
+    }
+    const { log, memory } = pipelineTo(service, { maxBatchBytes: 65_536, maxBufferedBytes: 4 * 1_048_576 })
     let kept = 0
     for (let second = 0; second < 120; second++) {
       for (const n of range(60)) if (log(n, { dataset: 'unwell', severity: 4, text: 'x'.repeat(1000) })) kept++
@@ -113,7 +114,7 @@ describe('a batch', () => {
       await vi.advanceTimersByTimeAsync(1000)
     }
     expect(kept).toBeGreaterThan(1900)
-    expect(memory.usedBytes).toBeLessThan(2.2 * 1_048_576)
+    expect(memory.usedBytes).toBeLessThan(2.6 * 1_048_576)
   })
 
   it('a dataset may fill the memory if the service takes no other one, and again when the service takes it', async () => {
@@ -147,8 +148,42 @@ describe('a batch', () => {
       await vi.advanceTimersByTimeAsync(1000)
     }
     const requestsToWell = sent.filter(({ dataset }) => dataset === 'well').length
-    expect(requestsToWell).toBeGreaterThan(20)
+    expect(requestsToWell).toBeGreaterThan(12)
     expect(sent.length).toBeLessThan(600)
+  })
+
+  it('datasets without an answer beside others that fail do not hold up one that is well', async () => {
+    const { log, sent } = pipelineTo(async ({ dataset }) => {
+      await new Promise(resolve => setTimeout(resolve, dataset.startsWith('silent') ? 30_000 : 5))
+      return dataset === 'well' ? delivered : retryable()
+    })
+    for (let second = 0; second < 120; second++) {
+      log(second, { dataset: 'well' })
+      for (const dataset of ['silent 1', 'silent 2', 'unwell 1', 'unwell 2']) log(second, { dataset })
+      await vi.advanceTimersByTimeAsync(1000)
+    }
+    const atMs = sent.filter(({ dataset }) => dataset === 'well').map(request => request.atMs)
+    expect(Math.max(...atMs.map((ms, i) => ms - (atMs[i - 1] ?? ms)))).toBeLessThan(8000)
+    expect(atMs.length).toBeGreaterThan(40)
+  })
+
+  it('no dataset counts as unwell because others were accepted just before the service went away', async () => {
+    let isAway = false
+    const { log, memory } = pipelineTo(
+      async ({ dataset }) => {
+        await new Promise(resolve => setTimeout(resolve, dataset === 'slow' ? 300 : 5))
+        return isAway ? retryable() : delivered
+      },
+      { maxBatchBytes: 65_536, maxBufferedBytes: 4 * 1_048_576, maxBatchAgeMs: 50 },
+    )
+    for (let n = 0; n < 200; n++) {
+      isAway = n >= 103
+      for (const dataset of ['slow', 'quick']) log(n, { dataset })
+      await vi.advanceTimersByTimeAsync(50)
+    }
+    const kept = range(4000).filter(n => log(n, { dataset: 'slow', severity: 4, text: 'x'.repeat(1000) })).length
+    expect(kept).toBeGreaterThan(3500)
+    expect(memory.usedBytes).toBeGreaterThan(3.5 * 1_048_576)
   })
 
   it('a dataset that is not answered makes all requests if it is the only one', async () => {
