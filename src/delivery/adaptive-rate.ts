@@ -121,8 +121,11 @@ const outageRefusalsOfSearch = 9
  * the last one that still searches would take it.
  */
 const afterSearch = 1.1
-/** The limit then, as a multiple of that rate. */
-const limitAfterSearch = 1.25
+/**
+ * The limit then, as a multiple of that rate: `usual` up to `from` requests per second, and `ofFew` from one more on. So large
+ * a share is that of a process among few, or of one that is alone, which may grow faster.
+ */
+const limitAfterSearch = { usual: 1.25, ofFew: 2.2, from: 1.3 }
 /** Minimum duration of an outage if no earlier rate is known, in milliseconds. */
 const outageMs = 15_000
 /** Part of the rate before an outage with which the rate resumes before it doubles. */
@@ -349,7 +352,7 @@ export class AdaptiveRate {
     }
     const isOutage = this.#refusals >= outageRefusalsOfSearch
     if (state?.kind === 'finding' && !isOutage) {
-      this.#settle(nowMs, state.onRefused(this.#refusals))
+      this.#settle(nowMs, state.onRefused(nowMs, this.#refusals))
     } else if (firstPerSecond !== undefined && this.#proven === undefined && isSearching(state) && !isOutage) {
       const fallback = state?.kind === 'recovering' ? state.fallbackPerSecond : undefined
       // Equal for all processes, however few requests one has made before.
@@ -553,7 +556,9 @@ export class AdaptiveRate {
   #settle(nowMs: number, share: number | undefined): void {
     if (share === undefined) return
     const perSecond = share * afterSearch
-    this.#becomeSteady(nowMs, Math.max(perSecond, this.#minInOutage), perSecond * limitAfterSearch)
+    const { usual, ofFew, from } = limitAfterSearch
+    const multiple = usual + (ofFew - usual) * Math.min(Math.max(share - from, 0), 1)
+    this.#becomeSteady(nowMs, Math.max(perSecond, this.#minInOutage), perSecond * multiple)
   }
 
   #double(nowMs: number): void {

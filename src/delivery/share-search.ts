@@ -5,6 +5,11 @@ const freeAnswers = 4
 /** Minimum time between two such steps, in milliseconds: one window of the service. */
 const stepMs = 1000
 /**
+ * Time after the 429 with which the search begins, in milliseconds, within which another one says nothing of the rate: it
+ * met the same window of the service, which earlier requests had filled.
+ */
+const windowMs = 1000
+/**
  * Growth that one of many processes may owe to chance, as a multiple of its first rate. A 429 after no more growth than
  * this leaves the geometric mean of the first rate and the last one that was accepted.
  */
@@ -67,7 +72,9 @@ export class ShareSearch {
   /**
    * Notes a 429, and the number of 429s in a row. Returns the share in requests per second if it is found.
    */
-  onRefused(refusals: number): number | undefined {
+  onRefused(nowMs: number, refusals: number): number | undefined {
+    const isUntried = this.#accepted + this.#refused === 0 && !this.#hasGrown
+    if (isUntried && nowMs - this.#sinceMs < windowMs) return undefined
     if (this.#refused++ === 0) this.#goBack()
     if (this.#acceptedInRow > 0) this.#refusedRuns++
     this.#acceptedInRow = 0

@@ -262,6 +262,17 @@ describe('after a single 429', () => {
   })
 })
 
+describe('a limit that nothing names', () => {
+  it.each([40, 200])('is used within twenty seconds by a process that wants three times %d per second', async limit => {
+    for (let seed = 1; seed <= 5; seed++) {
+      const admit = fixedWindow(limit)
+      const isRefused = (nowMs: number) => !admit(nowMs).admitted
+      const { accepted } = await run({ demandPerSecond: 3 * limit, isRefused, untilMs: 60_000, seed })
+      expect(perSecond(accepted, 20_000, 60_000)).toBeGreaterThanOrEqual(0.85 * limit)
+    }
+  })
+})
+
 describe('after a few 429s within seconds', () => {
   it.each([
     [10, undefined],
