@@ -125,7 +125,7 @@ const afterSearch = 1.1
  * The limit then, as a multiple of that rate: `usual` up to `from` requests per second, and `ofFew` from one more on. So large
  * a share is that of a process among few, or of one that is alone, which may grow faster.
  */
-const limitAfterSearch = { usual: 1.25, ofFew: 2.2, from: 1.3 }
+const limitAfterSearch = { usual: 1.25, ofFew: 2.2, from: 1.5 }
 /** Minimum duration of an outage if no earlier rate is known, in milliseconds. */
 const outageMs = 15_000
 /** Part of the rate before an outage with which the rate resumes before it doubles. */
