@@ -16,4 +16,15 @@ describe('a warning', () => {
     expect(message.length).toBeLessThan(2010)
     expect(message).not.toMatch(unprintable)
   })
+
+  it('is one of at most 200 of its code in a minute, and many subjects do not end the silence of others', () => {
+    const diagnostics = new Diagnostics()
+    const warnings: Warning[] = []
+    diagnostics.add('warning', warning => warnings.push(warning))
+    diagnostics.warn('LOGFERRY_PAUSED', 'once', 'd')
+    for (let n = 0; n < 6000; n++) diagnostics.warn('LOGFERRY_FIELDS', `for dataset ${n % 3000}`, `${n % 3000}`)
+    diagnostics.warn('LOGFERRY_PAUSED', 'once', 'd')
+    expect(warnings.filter(({ code }) => code === 'LOGFERRY_FIELDS')).toHaveLength(200)
+    expect(warnings.filter(({ code }) => code === 'LOGFERRY_PAUSED')).toHaveLength(1)
+  })
 })

@@ -254,6 +254,27 @@ describe('invalid options throw when the shipper is made', () => {
       'RangeError',
     ],
     [
+      'an overflow by default in place of the time',
+      { ...good, timeField: 'overflow', fields: { max: 20 } },
+      'fields.overflowField',
+      /another name than timeField/,
+      'RangeError',
+    ],
+    ...['trace_id', 'body', 'logferry.cut'].map((overflowField): [string, object, string, RegExp, 'RangeError'] => [
+      `an overflow in place of ${overflowField}`,
+      { ...good, fields: { overflowField } },
+      'fields.overflowField',
+      /none that begins with logferry\./,
+      'RangeError',
+    ]),
+    [
+      'a time in a group that becomes a text',
+      { ...good, timeField: 'ts.at', fields: { asText: ['ts.*'] } },
+      'timeField',
+      /outside of the groups of fields\.asText/,
+      'RangeError',
+    ],
+    [
       'two names for the overflow',
       { ...good, limits: { orgId: 'o', accessToken: 't', overflowField: 'a' }, fields: { overflowField: 'b' } },
       'limits.overflowField',

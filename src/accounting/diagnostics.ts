@@ -133,11 +133,10 @@ export const publishedNames = diagnosticNames.filter(name => isPublished[name])
 type Listeners = { readonly [Name in keyof DiagnosticListeners]: Set<DiagnosticListeners[Name]> }
 
 const oneMinuteMs = 60_000
-/**
- * Maximum number of subjects that are remembered. When there are more, all are forgotten, and each may be warned of
- * again.
- */
+/** Maximum number of subjects that are remembered. The one that was warned of first makes room for another. */
 const maxSubjects = 1000
+/** Maximum number of warnings of a code in a minute, of whatever subjects: there may be one for each of many datasets. */
+const maxPerCode = 200
 /** Maximum length of a remembered subject, in characters. */
 const maxSubjectChars = 1000
 
@@ -152,6 +151,7 @@ export class Diagnostics {
   /** Notices that are due, in order. */
   readonly #due: Iterator<() => void>[] = []
   readonly #quiet = new Map<string, { untilMs: number; suppressed: number }>()
+  readonly #minutes = new Map<ErrorCode, { untilMs: number; count: number }>()
   /** Removes the secrets of the shipper from a text. */
   readonly redact: Redact
 
@@ -210,7 +210,7 @@ export class Diagnostics {
 
   /**
    * Emits a warning to the listeners, or as a Node process warning (standard error) if there are none. For each code
-   * and each subject (`about`), it emits at most one warning per minute.
+   * and each subject (`about`), it emits at most one warning per minute, and at most 200 per minute for each code.
    *
    * Whatever the message contains, the warning is one line of limited length, printable and without secrets. A function
    * makes the message only if the warning is emitted.
@@ -223,8 +223,11 @@ export class Diagnostics {
       quiet.suppressed++
       return
     }
-    if (this.#quiet.size > maxSubjects) this.#quiet.clear()
+    if (!this.#mayWarn(code, nowMs)) return
+    this.#quiet.delete(key) // the key then is the last one in the map
     this.#quiet.set(key, { untilMs: nowMs + oneMinuteMs, suppressed: 0 })
+    const [first] = this.#quiet.keys()
+    if (this.#quiet.size > maxSubjects && first !== undefined) this.#quiet.delete(first)
     const warning = {
       code,
       message: toMessageLine(`logferry: ${typeof message === 'string' ? message : message()}`, this.redact),
@@ -232,6 +235,16 @@ export class Diagnostics {
     }
     if (this.has('warning')) this.emit('warning', warning)
     else emitProcessWarning(warning)
+  }
+
+  /** Counts a warning. Returns false if there have been enough of its code in this minute. */
+  #mayWarn(code: ErrorCode, nowMs: number): boolean {
+    let minute = this.#minutes.get(code)
+    if (minute === undefined || nowMs >= minute.untilMs) {
+      minute = { untilMs: nowMs + oneMinuteMs, count: 0 }
+      this.#minutes.set(code, minute)
+    }
+    return minute.count++ < maxPerCode
   }
 }
 

@@ -4,7 +4,8 @@ import type { DropReason } from '../accounting/drop-reasons.ts'
 export interface Loss {
   /**
    * `handed-off`: another process delivers the line. `unidentified`: the service refused some lines of the batch
-   * without naming them, so that the line may be one of them; such a line does not count as lost.
+   * without naming them, or, without a status, some lines could not be read from the store. The line may be one of them;
+   * such a line does not count as lost.
    */
   readonly reason: DropReason | 'handed-off' | 'unidentified'
   /** HTTP status of the answer that refused the line. */
@@ -95,6 +96,16 @@ export class Acknowledgements {
   }
 
   /**
+   * Settles lines of these that are missing in a store. It is unknown which ones they are: unless one caller waits for all
+   * lines, every line is in doubt, and is settled with that.
+   */
+  settleMissing(from: number, to: number, lost: number): void {
+    if (this.hasSingleOwner(from, to)) return this.settle(to - lost, to, () => missing)
+    this.settle(from, to, () => maybeMissing)
+    this.#ranges = []
+  }
+
+  /**
    * Returns the index of the first range that ends after `line`. The ranges are in the order of their lines. Thousands
    * of callers may wait for one line each, and each part of a split batch is settled by itself.
    */
@@ -109,3 +120,6 @@ export class Acknowledgements {
     return low
   }
 }
+
+const missing: Loss = { reason: 'spool-damaged' }
+const maybeMissing: Loss = { reason: 'unidentified' }

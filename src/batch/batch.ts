@@ -435,8 +435,8 @@ export class Batch implements BlockOwner {
     this.#lines = new LineBuffer(block, lineSeverities, lineSeverities.length, byteLength)
     this.#isReloaded = true
     this.#isSealed = true
-    // It is unknown which lines are missing. The last line numbers stand for them, so that each line is settled once.
-    if (lost > 0) this.#shared.acknowledgements?.settle(this.count, this.count + lost, () => missing)
+    const end = this.#first + this.count + lost
+    if (lost > 0) this.#shared.acknowledgements?.settleMissing(this.#first, end, lost)
     this.#shared.lose(lost)
     return lost
   }
@@ -489,7 +489,6 @@ export class Batch implements BlockOwner {
 }
 
 const handedOff: Loss = { reason: 'handed-off' }
-const missing: Loss = { reason: 'spool-damaged' }
 
 /**
  * Buffer for the next line that is added in the store, which nearly every line fits into. `undefined` while it is in use:

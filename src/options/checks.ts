@@ -19,8 +19,12 @@ export const AccessTokenSchema = v.union(
 )
 
 /** Fields that logferry fills itself. */
-const filledFields = ['level', 'message', 'logferry', 'resource', 'scope', 'log', 'log.record.uid']
-const expectedOverflowField = `a string of 1 to 200 characters other than ${filledFields.join(', ')}`
+const ownFields = ['level', 'message', 'logferry', 'resource', 'scope', 'log', 'log.record.uid']
+/** Further fields that logferry fills if the event is an OpenTelemetry record. */
+const recordFields = ['body', 'attributes', 'event_name', 'severity_number', 'severity_text']
+const traceFields = ['trace_id', 'span_id', 'trace_flags']
+const filledFields = [...ownFields, ...recordFields, ...traceFields]
+const expectedOverflowField = `a string of 1 to 200 characters other than ${filledFields.join(', ')}, and none that begins with logferry.`
 
 /** The name of the field that surplus fields go into. */
 export const OverflowFieldSchema = v.pipe(
@@ -28,13 +32,11 @@ export const OverflowFieldSchema = v.pipe(
   v.minLength(1, expectedOverflowField),
   v.maxLength(200, expectedOverflowField),
   v.notValues(filledFields, expectedOverflowField),
+  v.check(name => !name.startsWith('logferry.'), expectedOverflowField),
 )
 
-/** Further fields that logferry fills if the event is an OpenTelemetry record. */
-const recordFields = ['body', 'attributes', 'event_name', 'severity_number', 'severity_text']
-const traceFields = ['trace_id', 'span_id', 'trace_flags']
 /** A timestamp in one of these fields would be lost. `log` holds nothing but the uid, which keeps its place beside it. */
-const notForTime = [...filledFields.filter(name => name !== 'log'), ...recordFields, ...traceFields]
+const notForTime = filledFields.filter(name => name !== 'log')
 const expectedTimeField = `the name of a field, 1 to 200 characters, other than ${notForTime.join(', ')}`
 
 /** The name of the field for the timestamp. */

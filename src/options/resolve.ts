@@ -113,9 +113,13 @@ function checkCombinations(options: ShipperValues): void {
   }
   const groups = { limits: options.limits, fields: options.fields }
   for (const [group, given] of Object.entries(groups)) {
-    if (given?.overflowField !== timeField) continue
+    if (given === undefined || (given.overflowField ?? options.limits?.overflowField ?? 'overflow') !== timeField)
+      continue
     throw invalidOption(`${group}.overflowField`, 'another name than timeField', 'the same', 'range')
   }
+  const folded = options.fields?.asText?.some(path => `${timeField}.`.startsWith(`${path.replace(/\.\*$/, '')}.`))
+  if (folded)
+    throw invalidOption('timeField', 'a name outside of the groups of fields.asText', 'one in a group', 'range')
   const { limits, fields } = groups
   if (limits?.overflowField !== undefined && (fields?.overflowField ?? limits.overflowField) !== limits.overflowField) {
     throw invalidOption('limits.overflowField', 'the same name as fields.overflowField', 'another one', 'range')

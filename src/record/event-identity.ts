@@ -6,6 +6,9 @@ const maxIdentityLength = 1024
 /** Maximum length of a stack in which the first frame is looked for, in characters. */
 const maxStackLength = 65_536
 
+/** Maximum number of errors in a list that are looked at. */
+const maxErrors = 10
+
 const frameStart = '\n    at '
 
 /** The fields that tell one event from another. */
@@ -14,6 +17,7 @@ interface Telling {
   readonly message?: unknown
   readonly event_name?: unknown
   readonly logferry?: unknown
+  readonly 'logferry.sampling_rate'?: unknown
   readonly error?: unknown
   readonly err?: unknown
   readonly exception?: unknown
@@ -22,6 +26,12 @@ interface Telling {
   readonly body?: unknown
   readonly attributes?: unknown
   readonly 'error.type'?: unknown
+  readonly 'error.code'?: unknown
+  readonly 'error.message'?: unknown
+  readonly 'error.stack'?: unknown
+  readonly 'err.code'?: unknown
+  readonly 'err.message'?: unknown
+  readonly 'err.stack'?: unknown
   readonly 'exception.type'?: unknown
   readonly 'exception.message'?: unknown
   readonly 'exception.stacktrace'?: unknown
@@ -31,6 +41,7 @@ interface Telling {
 interface Trouble {
   readonly name?: unknown
   readonly type?: unknown
+  readonly code?: unknown
   readonly message?: unknown
   readonly stack?: unknown
   readonly stacktrace?: unknown
@@ -38,8 +49,8 @@ interface Trouble {
 
 /**
  * Returns a text that two events share only if a reader takes one for a repetition of the other. Such events have the
- * same dataset, level, message and event name, and the same error. An error is told by its name or type, its message and
- * the first frame of its stack. Events of a sample also have the same rate, so that the original number can be estimated.
+ * same dataset, level, message and event name, and the same error. An error is told by its name or type, its message or
+ * else its code, and the first frame of its stack. Events of a sample also have the same rate, so that the original number can be estimated.
  *
  * Returns `undefined` for an event that is like no other: its message is no text, or too long, or the event cannot be
  * read.
@@ -60,9 +71,9 @@ function identityOf(event: Telling, dataset: string): string | undefined {
   return identity.length > maxIdentityLength ? undefined : identity
 }
 
-function rateOf({ logferry }: Telling): string {
-  if (typeof logferry !== 'object' || logferry === null) return ''
-  const { sampling_rate: rate } = logferry as { sampling_rate?: unknown }
+function rateOf({ logferry, 'logferry.sampling_rate': dotted }: Telling): string {
+  const isGroup = typeof logferry === 'object' && logferry !== null
+  const rate = dotted ?? (isGroup ? (logferry as { sampling_rate?: unknown }).sampling_rate : undefined)
   return rate === undefined ? '' : `\n${text(rate)}`
 }
 
@@ -86,16 +97,26 @@ function troubleAt(event: Telling): string {
 
 /** Returns the errors that are in fields with dots in their names. */
 function dotted(event: Telling): string {
-  const { 'error.type': errorType, 'exception.type': type } = event
-  if (errorType === undefined && type === undefined && event['exception.message'] === undefined) return ''
-  const { 'exception.message': message, 'exception.stacktrace': stack } = event
-  return `\n${text(errorType)}\n${text(type)}\n${text(message)}${firstFrame(stack)}`
+  const { 'error.type': type, 'error.code': code, 'error.message': message, 'error.stack': stack } = event
+  const { 'err.code': errCode, 'err.message': errMessage, 'err.stack': errStack } = event
+  const { 'exception.type': thrownType, 'exception.message': thrownMessage, 'exception.stacktrace': trace } = event
+  return (
+    given(type, code, message, stack) +
+    given(undefined, errCode, errMessage, errStack) +
+    given(thrownType, undefined, thrownMessage, trace)
+  )
+}
+
+function given(type: unknown, code: unknown, message: unknown, stack: unknown): string {
+  const isGiven = type !== undefined || code !== undefined || message !== undefined || stack !== undefined
+  return isGiven ? describe({ type, code, message, stack }) : ''
 }
 
 function describe(error: unknown): string {
   if (typeof error !== 'object' || error === null) return `\n${text(error)}`
-  const { name, type, message, stack, stacktrace } = error as Trouble
-  return `\n${text(name ?? type)}\n${text(message)}${firstFrame(stack ?? stacktrace)}`
+  if (Array.isArray(error)) return error.slice(0, maxErrors).map(describe).join('')
+  const { name, type, code, message, stack, stacktrace } = error as Trouble
+  return `\n${text(name ?? type)}\n${text(message ?? code)}${firstFrame(stack ?? stacktrace)}`
 }
 
 function firstFrame(stack: unknown): string {

@@ -17,7 +17,8 @@ export class NotConfirmedError extends Error {
   /**
    * - `LOGFERRY_REJECTED`: the service refused the event. Without a `dropReason`, it refused events of the same batch
    *   without naming them, and this event may be one of them.
-   * - `LOGFERRY_DROPPED`: the event was dropped for another reason.
+   * - `LOGFERRY_DROPPED`: the event was dropped for another reason. Without a `dropReason`, events of the spool could not be
+   *   read, and this event may be one of them.
    * - `LOGFERRY_TIMEOUT`: there was no answer within the time. The event stays pending, and may still be delivered.
    * - `LOGFERRY_SPOOL`: the event is in the spool, and another process delivers it.
    */
@@ -60,6 +61,10 @@ export function lostLater({ reason, status, serviceReason }: Loss): NotConfirmed
     return new NotConfirmedError(message, { code: 'LOGFERRY_SPOOL' })
   }
   const words = `${status} ${serviceReason}`
+  if (reason === 'unidentified' && status === undefined) {
+    const message = 'events of the spool could not be read, and this event may be one of them; the others are delivered'
+    return new NotConfirmedError(message, { code: 'LOGFERRY_DROPPED' })
+  }
   if (reason === 'unidentified') {
     const message = `the service refused events without naming them, and this event may be one of them (${words})`
     return new NotConfirmedError(message, { code: 'LOGFERRY_REJECTED', status, serviceReason })

@@ -18,6 +18,9 @@ const unprintable = '\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Poin
 const gaps = new RegExp(`[\\s${unprintable}]+`, 'gu')
 const unprintableInLines = new RegExp(`(?!\\n)[${unprintable}]`, 'gu')
 
+/** User name and password in a URL, as in the messages of other packages. */
+const urlCredentials = /\b([a-z][a-z\d+.-]{0,20}:\/\/)[^\s/?#@]{1,256}@/gi
+
 /**
  * Makes a text from outside (an answer, a header, Redis, the environment, a file name) fit for a message. The result is
  * one short line without secrets. It has no characters that move a cursor, reorder the text or are invisible.
@@ -27,7 +30,7 @@ const unprintableInLines = new RegExp(`(?!\\n)[${unprintable}]`, 'gu')
  */
 export function toShortLine(text: string, redact: Redact = unchanged, maxChars = maxPieceChars): string {
   const head = headOf(text)
-  const line = redact(head).replace(gaps, ' ').trim().toWellFormed()
+  const line = redact(head).replace(urlCredentials, '$1…@').replace(gaps, ' ').trim().toWellFormed()
   if (line.length <= maxChars) return head.length < text.length ? `${line}…` : line
   return `${line.slice(0, maxChars).toWellFormed()}…`
 }

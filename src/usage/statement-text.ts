@@ -80,7 +80,7 @@ export function statementText(message: string): string {
     const unitClass = classOf(unit)
     if (unitClass & is.word) {
       readWord(message, at, end)
-      if (message.charCodeAt(word.end) === atSign && isInAddress(message.charCodeAt(word.end + 1))) {
+      if (isBeforeAt(message, word.end)) {
         at = skipAddress(message, word.end, end)
         isSecretNamed = isSecretNext = false
         continue
@@ -116,9 +116,10 @@ export function statementText(message: string): string {
         addValue()
         at = closedAt + 1
         isSecretNext = false
-      } else if (closedAt < 0 && isCut(message, at)) {
-        addValue() // the end of the quoted part was not read
-        at = end
+      } else if (closedAt < 0 && (isCut(message, at) || isOpening(message, at))) {
+        addValue() // the end of the quoted part was not read, or was cut off before the message was logged
+        at = endOfLine(message, at, end)
+        isSecretNext = false
       } else {
         if (closedAt < 0) unclosed |= 1 << openingQuotes.indexOf(message.charAt(at))
         add(unit)
@@ -351,6 +352,25 @@ function skipAddress(message: string, at: number, end: number): number {
   return addressEnd
 }
 
+/** True before the `@` of an e-mail address, which a URL may have in its encoded form. */
+function isBeforeAt(message: string, at: number): boolean {
+  const unit = message.charCodeAt(at)
+  if (unit === atSign) return isInAddress(message.charCodeAt(at + 1))
+  return unit === percent && message.startsWith('%40', at) && isInAddress(message.charCodeAt(at + 3))
+}
+
+/** True for a quote that cannot be a sign of inches, or an apostrophe. */
+function isOpening(message: string, at: number): boolean {
+  if (classOf(message.charCodeAt(at - 1)) & is.word) return false
+  return message.charCodeAt(at) !== apostrophe && message.charCodeAt(at + 1) !== space
+}
+
+function endOfLine(message: string, start: number, end: number): number {
+  let at = start
+  while (at < end && !(classOf(message.charCodeAt(at)) & is.lineBreak)) at++
+  return at
+}
+
 /** True for `=` in `==`, `=>`, `!=`, `<=` and `>=`. */
 function isInOperator(message: string, at: number): boolean {
   const next = message.charCodeAt(at + 1)
@@ -468,6 +488,7 @@ function madeText(): string {
 
 const space = 0x20
 const exclamationMark = 0x21
+const percent = 0x25
 const apostrophe = 0x27
 const closingParenthesis = 0x29
 const asterisk = 0x2a

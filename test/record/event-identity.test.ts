@@ -41,6 +41,10 @@ describe('the identity of an event', () => {
     ],
     ['error as a text', { ...hello, error: 'a' }, { ...hello, error: 'b' }],
     ['dotted error.type', { ...hello, 'error.type': 'a' }, { ...hello, 'error.type': 'b' }],
+    ['dotted error.message', { ...hello, 'error.message': 'a' }, { ...hello, 'error.message': 'b' }],
+    ['dotted err.stack', { ...hello, 'err.stack': at('f').stack }, { ...hello, 'err.stack': at('g').stack }],
+    ['code of an error without a message', { ...hello, err: { code: 'A' } }, { ...hello, err: { code: 'B' } }],
+    ['error in a list', { ...hello, error: [at('f')] }, { ...hello, error: [at('g')] }],
     ['dotted exception.message', { ...hello, 'exception.message': 'a' }, { ...hello, 'exception.message': 'b' }],
     [
       'attributes',

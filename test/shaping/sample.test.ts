@@ -17,6 +17,37 @@ const range = (count: number) => Array.from({ length: count }, (_, index) => ind
 const hex = (digits: number) => fc.stringMatching(new RegExp(`^[0-9a-f]{${digits}}$`))
 const rate = fc.double({ min: 0, max: 1, noNaN: true })
 
+describe('a value of the application with the name of the group that logferry adds', () => {
+  it.each<[string, unknown, unknown]>([
+    ['a text', 'my text', 'my text'],
+    ['a list', ['a', 'b'], ['a', 'b']],
+    ['an object with toJSON', { toJSON: () => ({ a: 1 }) }, { a: 1 }],
+  ])('stays: %s', async (_, logferry, shipped) => {
+    await using shipping = await startShipping()
+    const sampling = shipping.ship({ sample: () => 0.999_999 })
+    sampling.ship({ message: 'sampled', logferry })
+    await sampling.flush()
+    const collapsing = shipping.ship({ collapse: { windowMs: 1000 } })
+    for (const _ of range(3)) collapsing.ship({ message: 'collapsed', logferry })
+    await collapsing.close()
+    expect(shipping.emulator.events('d')).toMatchObject([
+      { message: 'sampled', logferry: shipped, 'logferry.sampling_rate': 0.999_999 },
+      { message: 'collapsed', logferry: shipped },
+      { message: 'collapsed' },
+    ])
+  })
+
+  it('counts if it is a rate', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ sample: () => 0.999_999 })
+    shipper.ship({ message: 'x', 'logferry.sampling_rate': 0.5 })
+    await shipper.flush()
+    const [event] = shipping.emulator.events('d')
+    expect(event).toMatchObject({ 'logferry.sampling_rate': expect.closeTo(0.5, 5) })
+    expect(event).not.toHaveProperty('logferry')
+  })
+})
+
 describe.each(ways)('sample, by %s', (_, logOf) => {
   it('ships a share of the events of a severity, and marks them', async () => {
     await using shipping = await startShipping()

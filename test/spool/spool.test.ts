@@ -573,6 +573,34 @@ describe('orphaned events', () => {
     })
   })
 
+  it('damaged while callers wait for its events: no event is confirmed that is lost', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    const shipper = shipping.ship(small())
+    const confirmed: number[] = []
+    const inDoubt: number[] = []
+    const waiting = range(400).map(async n => {
+      await shipper.shipAndConfirm({ n, pad }).then(
+        () => confirmed.push(n),
+        ({ code, dropReason }) => {
+          expect([code, dropReason]).toEqual(['LOGFERRY_DROPPED', undefined])
+          inDoubt.push(n)
+        },
+      )
+    })
+    await expect.poll(() => files('.segment').length).toBeGreaterThan(1)
+    const path = files('.segment').find(file => fs.readFileSync(file).includes('"n":20,')) as string
+    const bytes = fs.readFileSync(path)
+    bytes[bytes.indexOf('"n":20,')] = 0
+    fs.writeFileSync(path, bytes)
+    shipping.emulator.faults.clear()
+    await Promise.all(waiting)
+    expect(ascending(arrived(shipping.emulator))).toEqual(range(400).filter(n => n !== 20))
+    expect(confirmed).not.toContain(20)
+    expect(inDoubt).toContain(20)
+    expect(confirmed.length).toBeGreaterThan(200)
+  })
+
   it.runIf(isRoot)('of another user are neither read nor removed, and a warning tells of them', async () => {
     await using shipping = await startShipping()
     leave('20200101T000000Z-00000001', 1, 5, n => ({ n }))

@@ -21,6 +21,11 @@ describe('a shown piece of text from outside', () => {
     ['spaces', ' \n\t ', ''],
     ['ordinary text', 'Größe überschritten: 5 > 3 — 見', 'Größe überschritten: 5 > 3 — 見'],
     ['lines', 'a\r\n  b', 'a b'],
+    [
+      'credentials in a URL',
+      'no redis://user:pw@host:6379/0, http://a.b/c@d',
+      'no redis://…@host:6379/0, http://a.b/c@d',
+    ],
     ['half a character', 'a\ud83d', 'a\ufffd'],
     ['exactly what is shown', 'x'.repeat(200), 'x'.repeat(200)],
     ['one more', 'x'.repeat(201), `${'x'.repeat(200)}…`],

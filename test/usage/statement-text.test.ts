@@ -6,6 +6,9 @@ import { cpuMs } from '../support/cpu-ms.ts'
 
 describe('the text of a statement is its message without', () => {
   it.each([
+    ['quoted parts that were cut off', 'received {"email":"a@b.cd","note":"call me at', 'received {*'],
+    ['the rest of a line with an unclosed quote', 'said "hello" and "bye for now', 'said * and *'],
+    ['encoded e-mail addresses', 'GET /users/bob.smith%40example.com/orders failed', 'GET * failed'],
     ['numbers', 'order 1234 placed in 35.5 ms', 'order * placed in * ms'],
     ['signs of numbers', 'moved by -5, then +3 and 1e-7', 'moved by *, then * and *'],
     ['numbers at a word', 'worker7 took 12ms, worker12 took 7s', 'worker* took *ms, worker* took *s'],
@@ -75,7 +78,7 @@ describe('the text of a statement is its message without', () => {
     'token expired, session started',
     "it's not a user's fault, don't retry",
     'if a == b => c',
-    '[OrderService] placed: an unclosed "quote',
+    'a disk of five" in size',
     'Größe geändert 😀',
     'Пользователь вошёл в систему',
     '系统正在处理您的请求，请稍候片刻，如果长时间没有响应，请联系管理员或者稍后再试一次，谢谢您的耐心等待',

@@ -1,5 +1,6 @@
 import { wallClockMs } from '../../record/clock.ts'
 import { isValidDate } from '../../record/is-plain-data.ts'
+import { isPlainObject, type Plain } from '../../record/plain.ts'
 import { SystemDate } from '../../time.ts'
 import type { IntakeEvent } from './intake-event.ts'
 import { lateTime, timeMsOf } from './late-time.ts'
@@ -70,9 +71,11 @@ export function repeatSummary(
 ): { event: object; time: readonly [number, number] } {
   const event = JSON.parse(json) as Record<string, unknown>
   const { logferry } = event
-  const own = typeof logferry === 'object' && logferry !== null && !Array.isArray(logferry) ? logferry : {}
   const repeated = { count, first_time: timeText(firstTime), last_time: timeText(lastTime) }
-  event.logferry = { ...own, repeated }
+  // A value of the application's own with the name of the group stays.
+  const group = logferry === undefined ? {} : (logferry as Plain)
+  if (isPlainObject(group)) event.logferry = { ...group, repeated }
+  else event['logferry.repeated'] = repeated
   if (typeof lastTime === 'string') event[timeField] = lastTime
   else delete event[timeField]
   return { event, time: lateTime(typeof lastTime === 'number' ? lastTime : wallClockMs()) }
