@@ -288,6 +288,19 @@ describe('a shipper', () => {
     expect(shipping.emulator.eventCount('d')).toBe(2)
   })
 
+  it('is closed at the end of a block by `await using`', async () => {
+    await using shipping = await startShipping()
+    {
+      await using shipper = createShipper({
+        baseUrl: shipping.emulator.url,
+        token: shipping.emulator.token,
+        dataset: 'd',
+      })
+      shipper.ship({ n: 1 })
+    }
+    expect(shipping.emulator.events('d')).toMatchObject([{ n: 1 }])
+  })
+
   it('delivers in close() within a moment of the end of an outage, however long the outage has been', async () => {
     let isUp = false
     await using server = await startFaultServer(request => {

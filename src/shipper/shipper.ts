@@ -178,6 +178,11 @@ export class Shipper {
     return { complete, pending: this.#core.ledger.pending }
   }
 
+  /** Closes the shipper at the end of a block: `await using shipper = createShipper(…)`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
   /** Returns a snapshot of the counters and of the limits in force. */
   stats(): ShipperStats {
     const { ledger, pipeline, altered, compression, datasetCounts, license, minSeverity, noise, rateExchange } =
