@@ -86,8 +86,8 @@ export interface DatasetQueueDeps {
 /**
  * Part of the memory that a dataset may fill of which the service accepts nothing while it accepts other datasets. That is
  * so after this number of failed requests, with other datasets accepted in between; one is enough if it took `longMs`
- * milliseconds, or if the dataset is paused. If no other dataset has been accepted for `forgottenMs`, nor since the failure before the last one, it is no
- * longer so: the service is away.
+ * milliseconds, or if the dataset is paused. It is no longer so if no other dataset has been accepted for `forgottenMs`, nor
+ * since the failure before the last one: the service is away.
  */
 const behind = { memoryPart: 0.5, afterFailures: 2, longMs: 1000, forgottenMs: 15_000 }
 

@@ -1,4 +1,7 @@
-/** Distance between the points of two consecutive slots, unless processes have turns. Even, it would leave out every other point. */
+/**
+ * Distance between the points of two consecutive slots, unless processes have turns. An even one would leave out every other
+ * point.
+ */
 export const usualStride = 2654435769
 
 /**
