@@ -223,7 +223,8 @@ describe.concurrent('logferry spool send', () => {
     spool.damage()
     const { code, stdout, stderr } = await send(spool.directory, emulator)
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'Delivered: 9 events\nLost: 1 event; the warnings say why\n' })
-    expect(stderr).toMatch(/the spool in .* is damaged\. Lost events for dataset "d": 1\. Check the disk\./)
+    // The damage may be where the file names the dataset: the lengths before it depend on the port of the service.
+    expect(stderr).toMatch(/the spool in .* is damaged\. Lost events(?: for dataset "d")?: 1\. Check the disk\./)
     expect(emulator.eventCount('d')).toBe(9)
   })
 
