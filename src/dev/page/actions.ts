@@ -94,8 +94,25 @@ export class Actions {
     this.#control.reveal(target)
     // The keys of the list act from now on, and not those of what was clicked last.
     document.getElementById('list')?.focus({ preventScroll: true })
+    if (place.sel === 0) return
     const row = this.#control.rows.row(target)
-    if (place.sel !== 0 && row !== undefined && row.n !== place.sel) this.#control.visit({ sel: row.n }, 'replace')
+    if (row === undefined) void this.#openWhenRead(target)
+    else this.#openInstead(row)
+  }
+
+  /** Opens the event of a row that is being read, if the cursor is still there then. */
+  async #openWhenRead(rank: number): Promise<void> {
+    await this.#control.attempt(async () => {
+      const start = rank - (rank % windowRows)
+      const window = await this.#control.rows.rowsFrom(start, new AbortController().signal)
+      const row = window[rank - start]
+      if (row !== undefined && this.#state.cursor?.rank === rank) this.#openInstead(row)
+    })
+  }
+
+  #openInstead({ n }: Row): void {
+    const { sel } = this.#state.place
+    if (sel !== 0 && n !== sel) this.#control.visit({ sel: n }, 'replace')
   }
 
   moveColumn(by: number): void {
