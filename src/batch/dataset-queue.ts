@@ -557,7 +557,10 @@ export class DatasetQueue {
     return blockSize(expectedBytes, expectedBytes <= maxBatchBytes ? maxBatchBytes : maxBlockBytes)
   }
 
-  /** Without a store, a dataset that is behind leaves a part of the memory to those that the service accepts. */
+  /**
+   * Returns true if memory may take an event of this severity. Without a store, a dataset that is behind may fill only a part
+   * of the memory.
+   */
   #hasRoomFor(severity: Severity): boolean {
     const { memory, spill } = this.#deps
     if (severity < memory.minSeverity) return false

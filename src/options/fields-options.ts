@@ -24,8 +24,9 @@ export interface FieldsOptions {
    */
   asText?: readonly string[] | undefined
   /**
-   * Name of the field for surplus fields. 1 to 200 characters; not `level`, `message`, `logferry`, `resource`, `scope`,
-   * `log`, `log.record.uid`, or the `timeField`.
+   * Name of the field for surplus fields. 1 to 200 characters; not the `timeField`, no name that begins with `logferry.`,
+   * and none that logferry fills itself: `level`, `message`, `logferry`, `resource`, `scope`, `log`, `log.record.uid`, `body`,
+   * `attributes`, `event_name`, `severity_number`, `severity_text`, `trace_id`, `span_id`, `trace_flags`.
    *
    * @defaultValue `limits.overflowField`, or else 'overflow'
    */
