@@ -22,9 +22,13 @@ export function numberedUid(uid: unknown): NumberedUid | undefined {
 
 function uidIn(fields: unknown): unknown {
   if (!isObject(fields)) return undefined
-  const { log } = fields
-  const nested = isObject(log) && isObject(log.record) ? log.record.uid : undefined
-  return nested ?? fields['log.record.uid']
+  const { log, 'log.record': record, 'log.record.uid': uid } = fields
+  const nested = isObject(log) ? (memberOf(log.record, 'uid') ?? log['record.uid']) : undefined
+  return nested ?? memberOf(record, 'uid') ?? uid
+}
+
+function memberOf(group: unknown, name: string): unknown {
+  return isObject(group) ? group[name] : undefined
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

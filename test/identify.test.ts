@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import winston from 'winston'
 import { startEmulator } from '../src/emulator.ts'
+import { uidOf as sentUidOf } from '../src/numbered-uid.ts'
 import { LogferryLogRecordProcessor } from '../src/otel.ts'
 import { IdentityStamper } from '../src/record/identity.ts'
 import { UidSequence } from '../src/record/uid-sequence.ts'
@@ -131,6 +132,40 @@ describe('identify', () => {
       { message: 'hello', n: 1 },
       { message: 'hello', n: 1 },
     ])
+  })
+
+  it.each<[string, Fields]>([
+    ['a dotted name in a group', { log: { 'record.uid': 'mine' } }],
+    ['a group with a dotted name', { 'log.record': { uid: 'mine' } }],
+  ])('keeps a uid in %s', async (_, fields) => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ identify: true })
+    shipper.ship({ n: 0, ...fields })
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toEqual([{ _time: expect.any(String), n: 0, ...fields }])
+  })
+
+  it.each<[string, Fields]>([
+    ['nested', { log: { record: { uid: null } } }],
+    ['dotted', { 'log.record.uid': null }],
+  ])('a uid that is null is none, %s', async (_, fields) => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ identify: true })
+    shipper.ship({ n: 0, ...fields })
+    await shipper.flush()
+    expect(sentUidOf(shipping.emulator.events('d')[0])).toMatch(/-1$/)
+  })
+
+  it('keeps a uid in attributes beside a value with the name of its group', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ identify: true })
+    const processor = new LogferryLogRecordProcessor({ shipper })
+    const logger = new LoggerProvider({ processors: [processor] }).getLogger('l')
+    logger.emit({ body: 'own', attributes: { 'log.record': 'x', 'log.record.uid': 'mine' } })
+    await shipper.flush()
+    const [event] = shipping.emulator.events('d')
+    expect(event).not.toHaveProperty('log')
+    expect(sentUidOf(event)).toBe('mine')
   })
 
   it('identifies records of OpenTelemetry, and keeps the uid in their attributes', async () => {

@@ -226,17 +226,19 @@ export class FieldGuard {
   #folded(name: string, event: object): object {
     const dataset = this.#use(name)
     const usableFields = this.#usableFields
+    const overflow = this.#overflowField
     const folded = new Folded()
-    const kept = split(event, undefined, path => dataset.fields.admit(path, usableFields), folded)
-    const { firstPath } = folded
+    const isOverflow = (path: string) => path === overflow || path.startsWith(`${overflow}.`)
+    const isKept = (path: string) => !isOverflow(path) && dataset.fields.admit(path, usableFields)
+    const kept = split(event, undefined, isKept, folded)
+    const { paths } = folded
+    const firstPath = paths.find(path => !isOverflow(path)) ?? paths[0]
     if (firstPath === undefined) return event
     if (!dataset.isOver) {
       dataset.isOver = true
       this.#reportOver(name, firstPath)
     }
-    const { [this.#overflowField]: own, ...rest } = kept
-    if (Object.hasOwn(kept, this.#overflowField)) folded.add(this.#overflowField, own)
-    return { ...rest, [this.#overflowField]: folded.text }
+    return { ...kept, [overflow]: folded.text }
   }
 
   #reportOver(dataset: string, path: string): void {
@@ -307,9 +309,8 @@ class Folded {
     this.#charsLeft = Math.max(this.#charsLeft, 0) + reserve
   }
 
-  get firstPath(): string | undefined {
-    const [path] = this.#values.keys()
-    return path
+  get paths(): string[] {
+    return [...this.#values.keys()]
   }
 
   add(path: string, value: unknown): void {

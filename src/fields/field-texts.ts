@@ -29,11 +29,6 @@ export class FieldTexts {
   readonly #maxBytes: number
   readonly #toJson: FieldTextsOptions['toJson']
   readonly #asSent: FieldTextsOptions['asSent']
-  /** True while the event is read as it is sent. */
-  #isSent = false
-  #nonFinite: NonFinite = 'null'
-  /** Number of bytes that the texts of another event may still take. */
-  #bytesLeft = 0
 
   /** @param paths dotted paths of groups, with or without a final `.*` */
   constructor(paths: readonly string[], { maxTextBytes, toJson, asSent }: FieldTextsOptions) {
@@ -59,84 +54,129 @@ export class FieldTexts {
    * never changes the event.
    */
   fold(event: object, nonFinite: NonFinite = 'null'): object {
-    this.#nonFinite = nonFinite
     try {
-      if (shapeOf(event) === 'group' && typeof (event as { toJSON?: unknown }).toJSON !== 'function') {
-        this.#bytesLeft = this.#maxBytes
-        return this.#foldGroup(event, this.#root)
+      if (shapeOf(event) === 'group' && !hasToJson(event)) {
+        let bytesLeft = this.#maxBytes
+        return folded(event, this.#root, group => {
+          const text = shapeOf(group) === 'group' ? this.#toJson(group, bytesLeft, nonFinite) : undefined
+          if (text === undefined) throw notPlain
+          bytesLeft -= text.length
+          return text
+        })
       }
     } catch {
       // A getter or a proxy threw, or a group is not plain data or too large. The event as it is sent is plain, and fits.
     }
     try {
-      const sent = this.#asSent(event, nonFinite)
-      this.#isSent = true
-      return this.#foldGroup(sent, this.#root)
+      return folded(this.#asSent(event, nonFinite), this.#root, JSON.stringify)
     } catch {
       return event // no stack or memory left
-    } finally {
-      this.#isSent = false
     }
   }
+}
 
-  #foldGroup(group: object, from: Place): object {
-    let copy: Record<string, unknown> | undefined
-    /** Members that were logged under dotted names, by the path of their declared group. */
-    let dotted: Map<string, Record<string, unknown>> | undefined
-    for (const name in group) {
-      const place = from.names.get(name) ?? (name.includes('.') ? placeOfDotted(name, from) : undefined)
-      if (place === undefined || !Object.hasOwn(group, name)) continue
-      const member = (group as Record<string, unknown>)[name]
-      if (place instanceof Place) {
-        const folded = this.#foldMember(member, place)
-        if (folded === member) continue
-        copy ??= { ...group }
-        copy[name] = folded
-      } else {
-        copy ??= { ...group }
-        delete copy[name]
-        dotted ??= new Map()
-        const members = dotted.get(place.path) ?? Object.create(null)
-        members[place.rest] = member
-        dotted.set(place.path, members)
-      }
-    }
-    for (const [path, members] of dotted ?? []) this.#addDotted(copy ?? {}, path, members, group)
-    return copy ?? group
-  }
+/** The group of a declared path, and where its text goes. */
+interface Declared {
+  group: object
+  /** True if `group` has the members of several groups, because several routes lead to the path. */
+  isMerged: boolean
+  /** The part of the copied event that receives the text. */
+  readonly at: Record<string, unknown>
+  readonly name: string
+}
 
-  #foldMember(member: unknown, place: Place): unknown {
-    if (typeof member !== 'object' || member === null) return member
-    const shape = shapeOf(member)
-    if (shape === 'value') return member // an array or a date
-    if (place.isDeclared) return this.#textOf(member)
-    if (shape !== 'group' || typeof (member as { toJSON?: unknown }).toJSON === 'function') throw notPlain
-    return this.#foldGroup(member, place)
-  }
+/** What was found in one event. */
+interface Found {
+  readonly groups: Map<Place, Declared>
+  /** Declared paths that have a value that is no group. */
+  readonly values: Set<Place>
+}
 
-  #textOf(group: object): string {
-    if (this.#isSent) return JSON.stringify(group)
-    const text = shapeOf(group) === 'group' ? this.#toJson(group, this.#bytesLeft, this.#nonFinite) : undefined
-    if (text === undefined) throw notPlain
-    this.#bytesLeft -= text.length
-    return text
-  }
-
-  /** Adds members that were logged as `labels.env` to the text of `labels`. */
-  #addDotted(copy: Record<string, unknown>, path: string, members: Record<string, unknown>, group: object): void {
-    const own = Object.hasOwn(group, path) ? (group as Record<string, unknown>)[path] : undefined
-    const isGroup = typeof own === 'object' && own !== null && shapeOf(own) !== 'value'
-    const all = isGroup ? { ...(JSON.parse(this.#textOf(own)) as object), ...members } : members
+/** Returns a copy of the event with texts in place of the declared groups, or the event itself if it has none. */
+function folded(event: object, root: Place, textOf: (group: object) => string): object {
+  const found: Found = { groups: new Map(), values: new Set() }
+  const copy = withoutGroups(event, root, found)
+  for (const [place, { group, at, name }] of found.groups) {
     // A value in the place of the group keeps its field.
-    const isTaken = own !== undefined && !isGroup
-    copy[isTaken ? `${path}.*` : path] = this.#textOf(all)
+    put(at, found.values.has(place) ? `${name}.*` : name, textOf(group))
   }
+  return copy
+}
+
+/** Returns a copy of a group without the declared groups, which are added to `found`. */
+function withoutGroups(group: object, from: Place, found: Found): object {
+  let copy: Record<string, unknown> | undefined
+  for (const name in group) {
+    const to = from.names.get(name) ?? (name.includes('.') ? placeOfDotted(name, from) : undefined)
+    if (to === undefined || !Object.hasOwn(group, name)) continue
+    const member = (group as Record<string, unknown>)[name]
+    if (!(to instanceof Place)) {
+      copy ??= { ...group }
+      delete copy[name]
+      const isFirst = addGroup(found, to.place, { [to.rest]: member }, copy, to.path)
+      if (isFirst && !Object.hasOwn(copy, to.path)) put(copy, to.path, undefined)
+    } else if (!isGroup(member)) {
+      if (to.isDeclared && member !== undefined) found.values.add(to)
+    } else if (to.isDeclared) {
+      copy ??= { ...group }
+      if (addGroup(found, to, member, copy, name)) put(copy, name, undefined)
+      else delete copy[name]
+    } else {
+      const rest = withoutGroups(checkedPlain(member), to, found)
+      if (rest === member) continue
+      copy ??= { ...group }
+      if (Object.keys(rest).length > 0) put(copy, name, rest)
+      else delete copy[name]
+    }
+  }
+  return copy ?? group
+}
+
+/**
+ * Adds a group of a declared path to those that were found.
+ *
+ * @param at the part of the copied event that receives the text, as `name`, if this is the first group of the path
+ * @returns true if it is the first one
+ */
+function addGroup({ groups }: Found, place: Place, group: object, at: Record<string, unknown>, name: string): boolean {
+  const known = groups.get(place)
+  if (known === undefined) {
+    groups.set(place, { group, isMerged: false, at, name })
+    return true
+  }
+  if (!known.isMerged) known.group = Object.assign(Object.create(null), checkedPlain(known.group))
+  known.isMerged = true
+  const members = known.group as Record<string, unknown>
+  for (const [key, value] of Object.entries(checkedPlain(group))) {
+    members[key] = Object.hasOwn(members, key) ? [members[key], value] : value
+  }
+  return false
+}
+
+/** Sets a field, whatever its name: `__proto__` is one as well. */
+function put(fields: object, name: string, value: unknown): void {
+  Object.defineProperty(fields, name, { value, enumerable: true, configurable: true, writable: true })
+}
+
+/** True for a value that is no single field: a group, or an object that shows its fields only when it is serialized. */
+function isGroup(member: unknown): member is object {
+  return typeof member === 'object' && member !== null && shapeOf(member) !== 'value'
+}
+
+function checkedPlain(group: object): object {
+  if (shapeOf(group) !== 'group' || hasToJson(group)) throw notPlain
+  return group
+}
+
+function hasToJson(group: object): boolean {
+  return typeof (group as { toJSON?: unknown }).toJSON === 'function'
 }
 
 const notPlain = new Error('not plain data, or too large')
 
 /** A member of a declared group, by a dotted name: `labels.env` is `env` in `labels`. */
 interface DottedMember {
+  readonly place: Place
   readonly path: string
   readonly rest: string
 }
@@ -148,7 +188,7 @@ function placeOfDotted(name: string, from: Place): Place | DottedMember | undefi
     const dot = name.indexOf('.', start)
     const next = place.names.get(dot < 0 ? name.slice(start) : name.slice(start, dot))
     if (next === undefined || dot < 0) return next
-    if (next.isDeclared) return { path: name.slice(0, dot), rest: name.slice(dot + 1) }
+    if (next.isDeclared) return { place: next, path: name.slice(0, dot), rest: name.slice(dot + 1) }
     place = next
     start = dot + 1
   }

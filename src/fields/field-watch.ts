@@ -1,7 +1,7 @@
 import { isMap, isNativeError } from 'node:util/types'
 import { monotonicMs } from '../time.ts'
 import { shapeOf } from './field-routes.ts'
-import { minNames, shownName, valueLikeness } from './value-like-name.ts'
+import { minNames, shownName, type ValueLikePart, valueLikePart } from './value-like-name.ts'
 
 /** Number of events of a dataset that are all looked at; of later events, one of many is. */
 const firstEvents = 200
@@ -140,15 +140,15 @@ export class FieldWatch {
         return
       }
       const name = names[i] as string
-      const likeness = valueLikeness(name)
-      if (likeness !== undefined) {
-        this.#note(at, name, likeness === 'certain')
+      const part = valueLikePart(name)
+      if (part !== undefined) {
+        this.#note(dataset, watched, pathOf(path, part.before), part)
         continue // the members of each identifier would be fields of their own
       }
       const value = (group as Record<string, unknown>)[name]
       const type = typeOf(value)
       if (type === undefined) continue
-      const memberPath = path === '' ? name : `${path}.${name}`
+      const memberPath = pathOf(path, name)
       if (memberPath.length > maxPathChars) continue
       this.#noteType(dataset, watched, memberPath, type)
       if (type === 'object')
@@ -156,11 +156,7 @@ export class FieldWatch {
     }
   }
 
-  #note(
-    { dataset, watched, path }: { dataset: string; watched: Watched; path: string },
-    name: string,
-    isCertain: boolean,
-  ): void {
+  #note(dataset: string, watched: Watched, path: string, { text, likeness }: ValueLikePart): void {
     let group = watched.groups.get(path)
     if (group === undefined) {
       if (watched.groups.size >= maxFindings) return
@@ -168,10 +164,10 @@ export class FieldWatch {
       watched.groups.set(path, group)
     }
     const wasSuspect = isSuspect(group)
-    if (group.hashes.size < maxCountedNames) group.hashes.add(hashOf(name))
+    if (group.hashes.size < maxCountedNames) group.hashes.add(hashOf(text))
     if (wasSuspect) return
-    group.isCertain ||= isCertain
-    group.example = shownName(name)
+    group.isCertain ||= likeness === 'certain'
+    group.example = shownName(text)
     if (isSuspect(group)) this.#listener.onValueLikeNames(dataset, found(path, group))
   }
 
@@ -193,12 +189,17 @@ export class FieldWatch {
   }
 }
 
+function pathOf(group: string, name: string): string {
+  if (name === '') return group
+  return group === '' ? name : `${group}.${name}`
+}
+
 function isSuspect({ isCertain, hashes }: SuspectGroup): boolean {
   return isCertain || hashes.size >= minNames
 }
 
 function found(path: string, { example, hashes }: SuspectGroup): ValueLikeNames {
-  return { example: path === '' ? example : `${path}.${example}`, group: path, names: hashes.size }
+  return { example: pathOf(path, example), group: path, names: hashes.size }
 }
 
 /** Returns the type of a value as it is sent; `undefined` for a value that is absent, null or unclear. */

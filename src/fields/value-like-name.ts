@@ -26,6 +26,32 @@ export function valueLikeness(name: string): 'certain' | 'likely' | undefined {
   return [manyDigits, spaceOrUrl, ipv4Address, encodedPart].some(likely => likely.test(name)) ? 'likely' : undefined
 }
 
+/** A name with dots that is one value: an address, a URL, a number. */
+const valueWithDots = /[@\s/]|^[0-9.]+$/
+
+/** The part of a field's name that looks like an identifier or a value. */
+export interface ValueLikePart {
+  /** The parts before it: `users` in `users.8f3a….name`. Empty if there are none. */
+  readonly before: string
+  readonly text: string
+  readonly likeness: 'certain' | 'likely'
+}
+
+/** Returns the first value-like part of a name, in which dots may separate the names of groups. */
+export function valueLikePart(name: string): ValueLikePart | undefined {
+  if (name.includes('.') && name.length <= maxNameChars && !valueWithDots.test(name)) {
+    for (let start = 0, end = 0; end < name.length; start = end + 1) {
+      const dot = name.indexOf('.', start)
+      end = dot < 0 ? name.length : dot
+      const text = name.slice(start, end)
+      const likeness = valueLikeness(text)
+      if (likeness !== undefined) return { before: name.slice(0, Math.max(start - 1, 0)), text, likeness }
+    }
+  }
+  const likeness = valueLikeness(name)
+  return likeness === undefined ? undefined : { before: '', text: name, likeness }
+}
+
 /** Shows the beginning of a value-like name: the whole name may be personal. */
 export function shownName(name: string): string {
   return `${name.slice(0, 4).toWellFormed()}…`

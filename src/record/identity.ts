@@ -1,12 +1,9 @@
-import { shippedField } from './shipped-field.ts'
+import { fieldAt, shippedField } from './shipped-field.ts'
 import { Timestamper } from './timestamp.ts'
 import type { UidSequence } from './uid-sequence.ts'
 
 /** Bytes after the number in a nested uid: `"}}`. */
 const endBytes = 3
-
-/** The fields of an event in which its own uid may be. */
-type Fields = Readonly<Record<string, unknown>> | null | undefined
 
 /**
  * The place of a uid in a line: nested (`log.record.uid`), or in a field with that dotted name if the event has a field
@@ -21,22 +18,20 @@ export type UidPlace = 'nested' | 'dotted' | 'own'
  */
 export function placeOfUid(event: object, mayHaveAttributes: boolean): UidPlace {
   try {
-    const log = shippedField(event, 'log') as Fields
-    if (shippedField(event, 'log.record.uid') !== undefined) return 'own'
-    if (log !== undefined && uidIn(log)) return 'own'
-    if (mayHaveAttributes && hasUid((event as { attributes?: Fields }).attributes)) return 'own'
-    return log === undefined ? 'nested' : 'dotted'
+    if (hasUid(event)) return 'own'
+    const { attributes } = event as { attributes?: unknown }
+    if (mayHaveAttributes && typeof attributes === 'object' && attributes !== null && hasUid(attributes)) return 'own'
+    return shippedField(event, 'log') === undefined ? 'nested' : 'dotted'
   } catch {
     return 'dotted'
   }
 }
 
-function hasUid(attributes: Fields): boolean {
-  return attributes?.['log.record.uid'] !== undefined || uidIn(attributes?.log as Fields)
-}
-
-function uidIn(log: Fields): boolean {
-  return (log?.record as Fields)?.uid !== undefined
+/** True if the fields have a uid. One that is `null` is none. */
+function hasUid(fields: object): boolean {
+  const { log, 'log.record': record, 'log.record.uid': uid } = fields as Readonly<Record<string, unknown>>
+  if (log === undefined && record === undefined && uid === undefined) return false
+  return (fieldAt(fields, 'log.record.uid') ?? null) !== null
 }
 
 /**

@@ -93,7 +93,7 @@ describe('at the limit of fields', () => {
     [
       'an overflow field of the event is folded too',
       { overflow: 'mine', k: 1 },
-      { overflow: '{"k":1,"overflow":"mine"}' },
+      { overflow: '{"overflow":"mine","k":1}' },
     ],
     ['a group of that name too', { overflow: { a: 1 }, k: 1 }, { overflow: '{"overflow.a":1,"k":1}' }],
     ['an overflow field alone stays', { overflow: 'mine' }, { overflow: 'mine' }],
@@ -138,6 +138,16 @@ describe('at the limit of fields', () => {
     const long = 'k'.repeat(1001)
     expect(guard.fold('logs', { k: 1, [long]: 2 })).toEqual({ k: 1, overflow: JSON.stringify({ [long]: 2 }) })
     expect(guard.fold('logs', { k: 1, a: { ['b'.repeat(998)]: 2 } })).not.toHaveProperty('overflow')
+  })
+
+  it.each<[string, object, object]>([
+    ['nested', { log: { rest: 'mine', a: 1 }, k: 1 }, { log: { a: 1 }, 'log.rest': '{"log.rest":"mine","k":1}' }],
+    ['in a group', { log: { rest: { b: 1 } }, k: 1 }, { 'log.rest': '{"log.rest.b":1,"k":1}' }],
+    ['dotted', { 'log.rest.b': 1, k: 1 }, { 'log.rest': '{"log.rest.b":1,"k":1}' }],
+  ])('an overflow field of the event is folded too, %s', (_, event, expected) => {
+    const { guard } = guardWithRoomFor(1, { overflowField: 'log.rest' })
+    guard.fold('logs', { log: { a: 1 } })
+    expect(guard.fold('logs', event)).toEqual(expected)
   })
 
   it('the text goes to the configured overflow field', () => {

@@ -39,6 +39,25 @@ describe('a declared group becomes one text', () => {
     ['if it was logged in both ways', ['labels.*'], { labels: { a: 1 }, 'labels.b': 2 }, { labels: '{"a":1,"b":2}' }],
     ['under a dotted name', ['http.headers'], { 'http.headers': { host: 'x' } }, { 'http.headers': '{"host":"x"}' }],
     ['under a dotted name on the way', ['a.b.c.*'], { 'a.b': { c: { d: 1 } } }, { 'a.b': { c: '{"d":1}' } }],
+    [
+      'if dotted and nested names lead to it',
+      ['http.headers'],
+      { 'http.headers.x': 1, a: 1, http: { headers: { y: 2 }, url: '/' } },
+      { a: 1, http: { url: '/' }, 'http.headers': '{"x":1,"y":2}' },
+    ],
+    [
+      'if a group on the way has nothing else',
+      ['http.headers'],
+      { http: { headers: { y: 2 } }, 'http.headers': { x: 1 } },
+      { http: { headers: '{"y":2,"x":1}' } },
+    ],
+    ['if both have the same member', ['a'], { a: { b: 1 }, 'a.b': 2 }, { a: '{"b":[1,2]}' }],
+    [
+      'beside a value at the end of another way',
+      ['a.b'],
+      { a: { b: 'text' }, 'a.b.c': 1 },
+      { a: { b: 'text' }, 'a.b.*': '{"c":1}' },
+    ],
     ['if it is empty', ['labels'], { labels: {} }, { labels: '{}' }],
     ['if it is no plain data', ['labels'], { labels: new Map([['a', 1]]) }, { labels: '{"a":1}' }],
     [
@@ -109,6 +128,10 @@ describe('whatever is logged', () => {
         const plain = asSent(event)
         const paths = leavesOf(sent).map(([path]) => path)
         expect(paths.filter(path => path.startsWith('a.b.') && path !== 'a.b.*')).toEqual([])
+        const isValue = ([path]: [string, unknown]) => path === 'a.b'
+        const values = leavesOf(plain).filter(isValue).length
+        expect(paths.filter(path => path === 'a.b').length).toBeLessThanOrEqual(Math.max(values, 1))
+        expect(paths.filter(path => path === 'a.b.*').length).toBeLessThanOrEqual(1)
         const others = (leaves: [string, unknown][]) =>
           leaves
             .filter(([path]) => path !== 'a.b' && !path.startsWith('a.b.') && path !== 'a')

@@ -57,6 +57,28 @@ describe('names that look like values', () => {
     expect(fields.findings('d').valueLikeNames).toEqual([{ ...found, names: 50 }])
   })
 
+  it.each<[string, object]>([
+    ['dotted', { 'users.8f3a1.visits': 1 }],
+    ['in a group with a dotted name', { 'shop.users': { '8f3a1.visits': 1 } }],
+    ['in a dotted name within a group', { shop: { 'users.8f3a1': 1 } }],
+    ['a whole dotted name', { '10.0.0.1': 1 }],
+  ])('are found where names have dots: %s', (kind, event) => {
+    const { watch: fields, onValueLikeNames } = watch()
+    for (const digit of '1234567') {
+      fields.observe('d', JSON.parse(JSON.stringify(event).replace(/(8f3a|10.0.0.)1/, `$1${digit}`)))
+    }
+    const group = kind === 'dotted' ? 'users' : kind.startsWith('in') ? 'shop.users' : ''
+    const example = group === '' ? '10.0…' : `${group}.8f3a…`
+    expect(onValueLikeNames.mock.calls).toEqual([['d', { example, group, names: 3 }]])
+  })
+
+  it('are not found in names with dots and few digits', () => {
+    const { watch: fields, onValueLikeNames } = watch()
+    const names = ['http.request.method', 'k8s.pod.name', 'feature.v1.on', 'feature.v2.on', 'feature.v3.on', 'a.b2.c']
+    for (const name of names) fields.observe('d', { [name]: 1 })
+    expect(onValueLikeNames).not.toHaveBeenCalled()
+  })
+
   it('are not told if there are one or two, which may be chance', () => {
     const { watch: fields, onValueLikeNames } = watch()
     for (let i = 0; i < 50; i++) fields.observe('d', { codes: { 200: 1, 404: 2 } })

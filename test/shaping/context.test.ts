@@ -215,3 +215,32 @@ describe('context', () => {
     expect(shipper.stats()).toMatchObject({ accepted: 2, delivered: 2 })
   })
 })
+
+it('context does not add a field that the event has by another way of writing its path', async () => {
+  await using shipping = await startShipping()
+  const shipper = shipping.ship({
+    context: () => ({
+      'user.id': 'no',
+      'user.name': 'n',
+      'http.request.id': 'no',
+      tenant: { id: 'no', size: 5, plan: { name: 'no' } },
+      team: { id: 'no' },
+    }),
+  })
+  const event = {
+    user: { id: 1 },
+    http: { 'request.id': 2 },
+    'tenant.id': 3,
+    'tenant.plan': { name: 'free' },
+    'team.id': 4,
+  }
+  shipper.ship({ level: 'info', message: 'm', ...event })
+  const [sent] = await arrived(shipping, shipper)
+  expect(sent).toEqual({
+    level: 'info',
+    message: 'm',
+    ...event,
+    'user.name': 'n',
+    tenant: { size: 5 },
+  })
+})

@@ -2,7 +2,7 @@ import { isMap } from 'node:util/types'
 import type { Diagnostics } from '../../accounting/diagnostics.ts'
 import type { ShapingOptions } from '../../options/shaping-options.ts'
 import { isSpreadable } from '../../record/own-copy.ts'
-import { shippedField } from '../../record/shipped-field.ts'
+import { fieldAt, shippedField } from '../../record/shipped-field.ts'
 import { type AsSent, changedFields } from './event-fields.ts'
 import { problemOf, thrownBy, warnOfHook } from './hooks.ts'
 import { type EarlyStep, replaceFields } from './intake-event.ts'
@@ -49,7 +49,8 @@ function asJsonHasIt(value: unknown): unknown {
 }
 
 /**
- * Returns the event with further fields. A field that is `undefined` is not in the line, so the event does not have it.
+ * Returns the event with further fields, except for those that it has. It has the field `user.id` also if that is `id` in
+ * a group `user`. A field that is `undefined` is not in the line, so the event does not have it.
  *
  * The fields of the event come first: V8 copies the first object of a spread as a whole. It adds each field of the second
  * one by one, and makes a hash table of the result if they are many, which the writer takes longer to read.
@@ -58,9 +59,27 @@ function asJsonHasIt(value: unknown): unknown {
  */
 function merged(event: object, fields: object, isOwn: (name: string) => boolean): object {
   const merged: Record<string, unknown> = { ...event, ...fields }
-  for (const name of Object.keys(fields)) {
+  for (const [name, value] of Object.entries(fields)) {
     const own = shippedField(event, name)
     if (own !== undefined || isOwn(name)) merged[name] = own
+    else if (name.includes('.')) merged[name] = fieldAt(event, name) === undefined ? value : undefined
+    else if (isGroup(value) && Object.keys(event).some(other => other.startsWith(`${name}.`)))
+      merged[name] = withoutFieldsOf(event, value, name)
   }
   return merged
+}
+
+/** Returns the group, at this path, without the fields that the event has; `undefined` if it has all of them. */
+function withoutFieldsOf(event: object, group: object, path: string): object | undefined {
+  const rest: [string, unknown][] = []
+  for (const [name, value] of Object.entries(group)) {
+    const at = `${path}.${name}`
+    const left = isGroup(value) ? withoutFieldsOf(event, value, at) : value
+    if (left !== undefined && fieldAt(event, at) === undefined) rest.push([name, left])
+  }
+  return rest.length === 0 ? undefined : Object.fromEntries(rest)
+}
+
+function isGroup(value: unknown): value is object {
+  return isSpreadable(value) && !Array.isArray(value)
 }
