@@ -181,15 +181,16 @@ export class BatchQueue {
     waitingEvents: number
     datasets: number
   } {
-    const { sealedBytes, sealedEvents } = this.limits
-    const load = { addedBytes: sealedBytes, addedEvents: sealedEvents, waitingBytes: 0, waitingEvents: 0 }
+    let { sealedBytes: addedBytes, sealedEvents: addedEvents } = this.limits
+    let waitingBytes = 0
+    let waitingEvents = 0
     for (const queue of this.#queues.values()) {
-      load.addedBytes += queue.openBytes
-      load.addedEvents += queue.openCount
-      load.waitingBytes += queue.waitingBytes + queue.storedBytes
-      load.waitingEvents += queue.waitingCount
+      addedBytes += queue.openBytes
+      addedEvents += queue.openCount
+      waitingBytes += queue.waitingBytes + queue.storedBytes
+      waitingEvents += queue.waitingCount
     }
-    return { ...load, datasets: this.#queues.size }
+    return { addedBytes, addedEvents, waitingBytes, waitingEvents, datasets: this.#queues.size }
   }
 
   /** Returns the next batch that may be sent now, or `undefined` if there is none. Datasets take turns. */

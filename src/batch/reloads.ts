@@ -93,7 +93,8 @@ export class Reloads {
     if (this.#resting !== undefined || this.#reading.size >= readAhead) return undefined
     const maxBytes = this.#maxReadBytes
     for (const queue of this.#deps.queues()) {
-      const oldest = queue.reloadedCount > 0 ? undefined : queue.oldestStored(maxBytes)
+      if (queue.batchesInStore === 0 || queue.reloadedCount > 0) continue
+      const oldest = queue.oldestStored(maxBytes)
       if (oldest && this.#deps.memory.usedBytes + oldest.byteLength <= maxBytes) return queue
     }
     return undefined
