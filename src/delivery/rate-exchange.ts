@@ -1,5 +1,5 @@
 import { clearTimeout, monotonicMs, setTimeout } from '../time.ts'
-import type { AgreedRate, RateLimiter, SharedRate } from './rate-limiter.ts'
+import type { AgreedRate, RateLimiter, SharedRate, Turn } from './rate-limiter.ts'
 
 /** Time between two exchanges, in milliseconds, plus or minus a tenth. */
 const exchangeMs = 2000
@@ -7,6 +7,18 @@ const exchangeMs = 2000
 const troubleMs = 30_000
 /** Number of exchanges in a row without a rate to share after which they end. */
 const maxIdle = 15
+/**
+ * Part of the limit from which on the processes take turns. Below it, processes of other machines share the limit. These
+ * would come off worse: requests at equal distances are refused less than others.
+ */
+const turnsFromPart = 0.9
+/** Minimum time between two turns, in milliseconds: timers are not more exact. */
+const minTurnMs = 5
+/**
+ * Time and number of requests since the last 429 of all processes after which the rate grows by the factor, in
+ * milliseconds, unless no limit is known. Nobody uses the room, then.
+ */
+const unrefused = { ms: 6000, requests: 100, growth: 1.1 }
 
 /** Where processes tell each other their rates. */
 export interface SharedRates {
@@ -26,7 +38,8 @@ export interface RateExchangeDeps {
 
 /**
  * Makes the processes of one machine agree on one rate, which is the mean of their rates. A 429 to one of them then slows
- * all of them down a little, and a process that starts has its share within seconds. What other machines leave them, the
+ * all of them down a little, and a process that starts has its share within seconds. Processes that use a known limit alone
+ * also take turns: their requests start at equal distances, so that none is refused. What other machines leave them, the
  * processes still learn from 429s and headers.
  *
  * The exchange begins when the process first shares its rate with others, and pauses when nothing holds the process back.
@@ -97,7 +110,8 @@ export class RateExchange {
 }
 
 /**
- * Returns the rate with which this process continues: the mean of all rates, but together no more than the limit. Rates of
+ * Returns the rate with which this process continues: the mean of all rates, but together no more than the limit. The mean
+ * grows if nobody was refused for some time. Rates of
  * processes that may have no more than what they have are left out of the mean. `undefined` if there is no other rate, or
  * if this process may have no more. If all rates are trials, a process whose trial fits into its part of the limit goes on
  * with it.
@@ -111,7 +125,11 @@ export function agreedRate(
 ): AgreedRate | undefined {
   if (others.length === 0) return undefined
   const rates = [own, ...others]
-  const requestsPerSecond = Math.min(meanOf(rates.map(rate => rate.requestsPerSecond)), limitPerSecond / rates.length)
+  const sinceRefusedMs = Math.min(...rates.map(rate => rate.sinceRefusedMs))
+  const perSecondInAll = sumOf(rates.map(rate => rate.requestsPerSecond))
+  const growth = limitPerSecond < Number.POSITIVE_INFINITY ? growthAfter(sinceRefusedMs, perSecondInAll) : 1
+  const inAll = Math.min(perSecondInAll * growth, limitPerSecond)
+  const requestsPerSecond = inAll / rates.length
   const mayHaveMore = (rate: SharedRate) => !rate.isMaximum || rate.requestsPerSecond >= requestsPerSecond
   if (!mayHaveMore(own)) return undefined
   const [free, full] = [others.filter(mayHaveMore), others.filter(rate => !mayHaveMore(rate))]
@@ -120,8 +138,32 @@ export function agreedRate(
   return {
     requestsPerSecond,
     refusedPart: meanOf(rates.map(rate => rate.refusedPart)),
-    sinceRefusedMs: Math.min(...rates.map(rate => rate.sinceRefusedMs)),
+    sinceRefusedMs,
+    turn: inAll < limitPerSecond * turnsFromPart ? undefined : turnOf(own, others, 1000 / requestsPerSecond),
   }
+}
+
+/** Returns the factor by which rates grow that nobody has refused for some time. */
+function growthAfter(sinceRefusedMs: number, perSecondInAll: number): number {
+  const { ms, requests, growth } = unrefused
+  return sinceRefusedMs >= ms && (sinceRefusedMs / 1000) * perSecondInAll >= requests ? growth : 1
+}
+
+/**
+ * Returns the turn of a process. The order of the next requests stays, and together they are moved by as little as
+ * possible: the time of each, less its place in the order, is the same on average before and after. So the processes
+ * arrive at the same turns without talking about them.
+ */
+function turnOf(own: SharedRate, others: readonly SharedRate[], intervalMs: number): Turn | undefined {
+  const processes = others.length + 1
+  const distanceMs = intervalMs / processes
+  if (distanceMs < minTurnMs) return undefined
+  const inInterval = ({ nextStartMs }: SharedRate) => nextStartMs - Math.floor(nextStartMs / intervalMs) * intervalMs
+  const ownMs = inInterval(own)
+  const inOrder = [ownMs, ...others.map(inInterval)].sort((one, other) => one - other)
+  const firstTurns = inOrder.map((ms, place) => ms - place * distanceMs)
+  const ownFirstTurn = firstTurns[inOrder.indexOf(ownMs)] as number
+  return { nextStartMs: own.nextStartMs + meanOf(firstTurns) - ownFirstTurn, processes }
 }
 
 function meanOf(numbers: readonly number[]): number {

@@ -94,6 +94,13 @@ const halfFreeHoldsMs = 5000
 const busyMs = 3000
 /** Part of the usual variation of intervals that is left to processes that agree on their rate: they are served alike. */
 const agreedSpread = 0.35
+/**
+ * Turns vary by this part of the distance between two of them. Without that, two processes with the same turn would never
+ * part.
+ */
+const turnSpread = 0.5
+/** Minimum part of an interval between a request and the next turn. */
+const minTurnPart = 0.4
 /** Number of requests that may start early before the deadline. */
 const maxEarlyStarts = 4
 /** Time that the last request before the deadline needs, in milliseconds. */
@@ -112,10 +119,23 @@ export interface SharedRate {
   readonly isTrial: boolean
   /** True if a limit of the process allows no more. */
   readonly isMaximum: boolean
+  /** Time until the next request of the process is due, in milliseconds; negative if that time has passed. */
+  readonly nextStartMs: number
 }
 
 /** The rate on which processes have agreed. */
-export type AgreedRate = Pick<SharedRate, 'requestsPerSecond' | 'refusedPart' | 'sinceRefusedMs'>
+export interface AgreedRate extends Pick<SharedRate, 'requestsPerSecond' | 'refusedPart' | 'sinceRefusedMs'> {
+  /** The turn of this process; `undefined` if the processes take no turns. */
+  readonly turn?: Turn | undefined
+}
+
+/** The place of a process among others that start one request each per interval, at equal distances. */
+export interface Turn {
+  /** Time until the next request of the process, in milliseconds. */
+  readonly nextStartMs: number
+  /** Number of processes that take turns, this one included. */
+  readonly processes: number
+}
 
 /** The parts of an answer that concern the request rate. */
 export interface PacedAnswer extends RateLimit {
@@ -167,6 +187,8 @@ export class RateLimiter {
   #dueMs = Number.NEGATIVE_INFINITY
   /** Factor of the next interval. Intervals vary if the limit is shared. */
   #stretch = 1
+  /** Time of the next request, and the part of an interval by which the one after it varies, if processes take turns. */
+  #turn: { readonly atMs: number; readonly spread: number } | undefined
   /** Time until which the service's 429s asked to wait. */
   #askedUntilMs = Number.NEGATIVE_INFINITY
   /** The deadline that `setDeadline` has set. */
@@ -268,6 +290,7 @@ export class RateLimiter {
     this.#wasHeldBack = nowMs - this.#nextMs(nowMs) < this.#intervalMs(nowMs)
     this.#dueMs = Number.isFinite(slotMs) ? slotMs : nowMs
     this.#stretch = this.#drawStretch(nowMs)
+    this.#moveTurn(nowMs)
     this.#lastStartMs = nowMs
     this.#isIdle = false
     this.#hasMadeRoom = false
@@ -345,12 +368,15 @@ export class RateLimiter {
       sinceRefusedMs: nowMs - refusedAtMs,
       isTrial: isTrial && !isMaximum,
       isMaximum,
+      nextStartMs: Math.max(this.#nextMs(nowMs), this.#askedUntilMs) - nowMs,
     }
   }
 
   /** Continues at a rate on which this process has agreed with others. */
-  agreeOn(nowMs: number, { requestsPerSecond, refusedPart, sinceRefusedMs }: AgreedRate): void {
+  agreeOn(nowMs: number, { requestsPerSecond, refusedPart, sinceRefusedMs, turn }: AgreedRate): void {
     this.#learned.agreeOn(nowMs, requestsPerSecond, refusedPart, nowMs - sinceRefusedMs)
+    const earliestMs = this.#dueMs + minTurnPart * this.#intervalMs(nowMs)
+    this.#turn = turn && { atMs: Math.max(nowMs + turn.nextStartMs, earliestMs), spread: turnSpread / turn.processes }
   }
 
   /** Returns the rate in force if the next request waits for it, and not for a wait that the service asked for. */
@@ -437,6 +463,7 @@ export class RateLimiter {
   #nextMs(nowMs: number): number {
     const isShared = this.isShared(nowMs)
     if (this.#lease !== undefined && !isShared) return this.#dueMs + this.#sameSlotMs
+    if (this.#turn !== undefined && this.#takesTurns(nowMs)) return this.#turn.atMs
     const dueAtMs = (atMs: number) => this.#dueMs + this.#stretch * this.#intervalMs(atMs) - this.#sameSlotMs
     let latestMs = dueAtMs(nowMs)
     if (!isShared) return latestMs
@@ -446,6 +473,18 @@ export class RateLimiter {
       else earliestMs = middleMs
     }
     return latestMs
+  }
+
+  /** True if the next request starts at its turn. Before a deadline, and under a lease, none does. */
+  #takesTurns(nowMs: number): boolean {
+    return this.#lease === undefined && nowMs >= this.#endMs && this.isShared(nowMs) && this.#learned.isAgreed(nowMs)
+  }
+
+  /** Moves the turn to one interval after the time at which the last request was due. */
+  #moveTurn(nowMs: number): void {
+    if (this.#turn === undefined) return
+    const { spread } = this.#turn
+    this.#turn = { atMs: this.#dueMs + this.#intervalMs(nowMs) * (1 + spread * (this.#random() - 0.5)), spread }
   }
 
   /**
@@ -521,6 +560,7 @@ export class RateLimiter {
     this.#throttledAtMs = nowMs
     this.#dueMs = nowMs + this.#sameSlotMs
     this.#stretch = this.#drawStretch(nowMs)
+    this.#moveTurn(nowMs)
     this.#freePart.restart(nowMs)
   }
 

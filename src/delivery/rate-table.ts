@@ -20,7 +20,7 @@ const choice = 16
 const tableHoldsMs = 3_600_000
 
 const fileName = /^[\da-f]{32}\.rates$/
-const rowPattern = /^([\da-f]{12}) (\d{13}) (\d{1,9}\.\d{4}) ([01]\.\d{4}) (\d{1,5}) ([-t])([-m]) *\n$/
+const rowPattern = /^([\da-f]{12}) (\d{13}) (\d{1,9}\.\d{4}) ([01]\.\d{4}) (\d{1,5}) (\d{1,5}) ([-t])([-m]) *\n$/
 const { O_RDWR, O_CREAT, O_NOFOLLOW = 0 } = fs.constants
 
 interface Row extends SharedRate {
@@ -32,7 +32,8 @@ interface Row extends SharedRate {
  * row only. If two processes have chosen the same row, the one whose row is gone at its next exchange chooses another.
  *
  * A row is a text of 64 bytes: a random id of the process, the time in milliseconds since 1970, requests per second, the
- * part of the requests that is refused, the seconds since the last 429, `t` for a trial, and `m` for a maximum.
+ * part of the requests that is refused, the seconds since the last 429, the milliseconds until the next request is due, `t`
+ * for a trial, and `m` for a maximum.
  */
 export class RateTable implements SharedRates {
   readonly #directory: string
@@ -91,10 +92,11 @@ export class RateTable implements SharedRates {
     }
   }
 
-  #rowOf({ requestsPerSecond, refusedPart, sinceRefusedMs, isTrial, isMaximum }: SharedRate): string {
+  #rowOf({ requestsPerSecond, refusedPart, sinceRefusedMs, nextStartMs, isTrial, isMaximum }: SharedRate): string {
     // Rounded up: rounded down, the last 429 would seem more recent with each process that passes its time on.
     const seconds = Math.min(Math.ceil(sinceRefusedMs / 1000), 99_999)
-    const numbers = `${requestsPerSecond.toFixed(4)} ${refusedPart.toFixed(4)} ${seconds}`
+    const untilNextMs = Math.min(Math.max(Math.round(nextStartMs), 0), 99_999)
+    const numbers = `${requestsPerSecond.toFixed(4)} ${refusedPart.toFixed(4)} ${seconds} ${untilNextMs}`
     const row = `${this.#processId} ${systemTimeMs()} ${numbers} ${isTrial ? 't' : '-'}${isMaximum ? 'm' : '-'}`
     return `${row.padEnd(rowBytes - 1)}\n`
   }
@@ -111,7 +113,7 @@ function rowsIn(text: string): (Row | undefined)[] {
 function rowIn(text: string, nowMs: number): Row | undefined {
   const found = rowPattern.exec(text)
   if (found === null) return undefined
-  const [, processId = '', atMs, rate, refused, seconds, trial, maximum] = found
+  const [, processId = '', atMs, rate, refused, seconds, untilNextMs, trial, maximum] = found
   const [requestsPerSecond, refusedPart, ageMs] = [Number(rate), Number(refused), nowMs - Number(atMs)]
   if (Math.abs(ageMs) > rowHoldsMs || requestsPerSecond === 0 || refusedPart > 1) return undefined
   const sinceRefusedMs = Number(seconds) * 1000 + Math.max(ageMs, 0)
@@ -120,6 +122,7 @@ function rowIn(text: string, nowMs: number): Row | undefined {
     requestsPerSecond,
     refusedPart,
     sinceRefusedMs,
+    nextStartMs: Number(untilNextMs) - ageMs,
     isTrial: trial === 't',
     isMaximum: maximum === 'm',
   }

@@ -14,7 +14,15 @@ import { type Shipping, startShipping } from '../support/shipping.ts'
 import { until } from '../support/until.ts'
 
 function rate(requestsPerSecond: number, more: Partial<SharedRate> = {}): SharedRate {
-  return { requestsPerSecond, refusedPart: 0.01, sinceRefusedMs: 1000, isTrial: false, isMaximum: false, ...more }
+  return {
+    requestsPerSecond,
+    refusedPart: 0.01,
+    sinceRefusedMs: 1000,
+    isTrial: false,
+    isMaximum: false,
+    nextStartMs: 0,
+    ...more,
+  }
 }
 
 describe('the rate on which processes agree', () => {
@@ -51,6 +59,52 @@ describe('the rate on which processes agree', () => {
     expect(agreedRate(rate(10), [maximum(1)], unknown)).toBeUndefined()
     expect(agreedRate(rate(2), [maximum(38)], unknown)?.requestsPerSecond).toBe(20)
     expect(agreedRate(maximum(38), [rate(2)], unknown)?.requestsPerSecond).toBe(20)
+  })
+})
+
+describe('the turns of processes that agree', () => {
+  const due = (nextStartMs: number) => rate(0.5, { nextStartMs })
+
+  it('are at equal distances within an interval, in the order of the next requests', () => {
+    const starts = [1900, 100, 130, 1200, 3100] // the last one is 1100 of the interval of two seconds
+    const turns = starts.map((start, i) => {
+      const others = starts.filter((_, j) => j !== i)
+      return agreedRate(due(start), others.map(due), 2.5)?.turn?.nextStartMs ?? Number.NaN
+    })
+    const inInterval = turns.map(ms => ms % 2000).sort((one, other) => one - other)
+    const [first = Number.NaN] = inInterval
+    expect(inInterval.map(ms => Math.round(ms - first))).toEqual([0, 400, 800, 1200, 1600])
+    const order = (times: readonly number[]) => times.map((_, i) => i).sort((i, j) => (times[i] ?? 0) - (times[j] ?? 0))
+    expect(order(turns)).toEqual(order(starts))
+    const moved = turns.map((ms, i) => ms - (starts[i] ?? 0))
+    expect(moved.reduce((sum, ms) => sum + ms, 0)).toBeCloseTo(0)
+  })
+
+  it('stay where they are once the distances are equal, also if others have started since', () => {
+    const turn = (own: number, others: readonly number[]) => agreedRate(due(own), others.map(due), 2)?.turn
+    expect(turn(900, [-600, -100, 2400])).toEqual({ nextStartMs: 900, processes: 4 })
+  })
+
+  it.each<[string, number, SharedRate]>([
+    ['no limit is known', Number.POSITIVE_INFINITY, rate(10)],
+    ['they use less than the limit, because other machines use it', 24, rate(10)],
+    ['they would be too close to each other', 300, rate(150)],
+  ])('do not exist if %s', (_, limitPerSecond, one) => {
+    expect(agreedRate(one, [one], limitPerSecond)).toMatchObject({ turn: undefined })
+  })
+})
+
+describe('the rate on which processes agree, if nobody was refused for some time,', () => {
+  const calm = (requestsPerSecond: number, sinceRefusedMs = 6000) => rate(requestsPerSecond, { sinceRefusedMs })
+  it.each<[string, number, SharedRate, number]>([
+    ['grows', 11, calm(10), 40],
+    ['stays within the limit', 10.5, calm(10), 21],
+    ['stays if no limit is known', 10, calm(10), Number.POSITIVE_INFINITY],
+    ['stays for some seconds', 10, calm(10, 5900), 40],
+    ['stays until many requests have been made', 1, calm(1, 49_000), 40],
+    ['grows after many requests', 1.1, calm(1, 50_000), 40],
+  ])('%s', (_, expected, one, limitPerSecond) => {
+    expect(agreedRate(one, [one], limitPerSecond)?.requestsPerSecond).toBeCloseTo(expected)
   })
 })
 

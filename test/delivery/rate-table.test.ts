@@ -17,7 +17,15 @@ beforeEach(() => {
 afterEach(() => fs.rmSync(join(directory, '..'), { recursive: true, force: true }))
 
 function rate(requestsPerSecond: number, more: Partial<SharedRate> = {}): SharedRate {
-  return { requestsPerSecond, refusedPart: 0.0125, sinceRefusedMs: 3000, isTrial: false, isMaximum: false, ...more }
+  return {
+    requestsPerSecond,
+    refusedPart: 0.0125,
+    sinceRefusedMs: 3000,
+    isTrial: false,
+    isMaximum: false,
+    nextStartMs: 0,
+    ...more,
+  }
 }
 
 function pathOfTable(): string {
@@ -34,6 +42,19 @@ describe('a table of rates', () => {
     expect(await three.exchange(rate(1))).toHaveLength(2)
     expect((await one.exchange(rate(20))).filter(({ isTrial }) => isTrial)).toMatchObject([{ requestsPerSecond: 0.05 }])
     expect((await two.exchange(rate(2))).map(({ requestsPerSecond }) => requestsPerSecond).sort()).toEqual([1, 20])
+  })
+
+  it('tells when the next request of each process is due, as time goes on', async () => {
+    const [one, two] = [open(), open()]
+    const startedMs = Date.now()
+    await one.exchange(rate(0.1, { nextStartMs: 123_456 }))
+    await one.exchange(rate(0.1, { nextStartMs: 50.4 }))
+    await sleep(100)
+    const [heard] = await two.exchange(rate(0.1))
+    const atMs = Date.now() + (heard?.nextStartMs ?? Number.NaN)
+    expect(heard?.nextStartMs).toBeLessThan(0)
+    expect(atMs).toBeGreaterThanOrEqual(startedMs + 50 - 2)
+    expect(atMs).toBeLessThan(startedMs + 50 + 100)
   })
 
   it('makes no 429 more recent, however often processes pass its time on to each other', async () => {
@@ -68,22 +89,23 @@ describe('a table of rates', () => {
   it('ignores rows that are old, from the future, malformed or out of range, and uses them again', async () => {
     const now = Date.now()
     const rows = [
-      `0123456789ab ${now - 7000} 1.0000 0.0000 1 --`,
-      `0123456789ab ${now + 60_000} 1.0000 0.0000 1 --`,
-      `0123456789ab ${now} 0.0000 0.0000 1 --`,
-      `0123456789ab ${now} -1.000 0.0000 1 --`,
-      `0123456789ab ${now} 1e9 0.0000 1 --`,
-      `0123456789ab ${now} Infinity 0.0000 1 --`,
-      `0123456789ab ${now} 1.0000 1.5000 1 --`,
-      `0123456789ab ${now} 1.0000 0.0000 -1 --`,
-      `0123456789AB ${now} 1.0000 0.0000 1 --`,
+      `0123456789ab ${now - 7000} 1.0000 0.0000 1 0 --`,
+      `0123456789ab ${now + 60_000} 1.0000 0.0000 1 0 --`,
+      `0123456789ab ${now} 0.0000 0.0000 1 0 --`,
+      `0123456789ab ${now} -1.000 0.0000 1 0 --`,
+      `0123456789ab ${now} 1e9 0.0000 1 0 --`,
+      `0123456789ab ${now} Infinity 0.0000 1 0 --`,
+      `0123456789ab ${now} 1.0000 1.5000 1 0 --`,
+      `0123456789ab ${now} 1.0000 0.0000 -1 0 --`,
+      `0123456789ab ${now} 1.0000 0.0000 1 -1 --`,
+      `0123456789AB ${now} 1.0000 0.0000 1 0 --`,
       '\0'.repeat(40),
       '{"__proto__": 1}',
     ]
     fs.mkdirSync(directory, { mode: 0o700 })
     const one = open()
     fs.writeFileSync(pathOfTable(), rows.map(row => `${row.padEnd(rowBytes - 1)}\n`).join(''))
-    fs.appendFileSync(pathOfTable(), `0123456789ab ${now} 3.0000 0.0000 1 --`.padEnd(rowBytes - 1))
+    fs.appendFileSync(pathOfTable(), `0123456789ab ${now} 3.0000 0.0000 1 0 --`.padEnd(rowBytes - 1))
     expect(await one.exchange(rate(1))).toEqual([])
     expect(fs.statSync(pathOfTable()).size).toBeLessThan(30 * rowBytes)
   })
@@ -91,7 +113,7 @@ describe('a table of rates', () => {
   it('reads no more than 1,024 rows of a file, however large it is, and adds none if they are taken', async () => {
     fs.mkdirSync(directory, { mode: 0o700 })
     const one = open()
-    const row = (index: number) => `${index.toString(16).padStart(12, '0')} ${Date.now()} 1.0000 0.0000 1 --`
+    const row = (index: number) => `${index.toString(16).padStart(12, '0')} ${Date.now()} 1.0000 0.0000 1 0 --`
     const rows = Array.from({ length: 1500 }, (_, index) => `${row(index).padEnd(rowBytes - 1)}\n`)
     fs.writeFileSync(pathOfTable(), rows.join(''))
     expect(await one.exchange(rate(1))).toHaveLength(1024)

@@ -70,7 +70,11 @@ export class World {
       if (own !== undefined && client.isActive) {
         const others = [...this.#rates.values()]
           .filter(rate => rate.machine === machine)
-          .map(rate => ({ ...rate, sinceRefusedMs: rate.sinceRefusedMs + nowMs - rate.atMs }))
+          .map(rate => ({
+            ...rate,
+            sinceRefusedMs: rate.sinceRefusedMs + nowMs - rate.atMs,
+            nextStartMs: rate.nextStartMs - nowMs + rate.atMs,
+          }))
         const agreed = agreedRate(own, others, client.pace.allowedPerSecond)
         this.#rates.set(client, { ...own, machine, atMs: nowMs })
         if (agreed !== undefined) client.pace.agreeOn(nowMs, agreed)

@@ -283,6 +283,27 @@ describe('processes that agree on their rates with those of their machine', () =
     },
   )
 
+  it.each([
+    { processes: 20, onPerSecond: 5 },
+    { processes: 40, onPerSecond: 5 },
+    { processes: 40, onPerSecond: 5, tellsRemaining: true },
+    { processes: 10, onPerSecond: 40 },
+    { processes: 40, onPerSecond: 40 },
+    { processes: 80, onPerSecond: 40 },
+  ])(
+    '$processes on $onPerSecond per second take turns: next to no request is refused (headers: $tellsRemaining)',
+    async ({ processes, onPerSecond, tellsRemaining = false }) => {
+      for (let seed = 1; seed <= seeds; seed++) {
+        const world = new World({ limitPerSecond: onPerSecond, tellsRemaining }, seed, 1)
+        world.seconds = 120
+        world.joinWithinASecond(processes)
+        expect(await bestToWorst(world, 60, 120)).toBeLessThan(1.6)
+        expect(world.service.rejected(60, 120)).toBeLessThan(0.03)
+        expect(world.service.utilisation(60, 120)).toBeGreaterThan(0.92)
+      }
+    },
+  )
+
   it.each([true, false])('use the limit again soon after an outage (headers: %s)', async tellsRemaining => {
     const world = new World({ limitPerSecond: 40, tellsRemaining }, 1, 1)
     for (let i = 0; i < 40; i++) world.clock.after(2000 * world.random(), () => world.joinAndRead())
