@@ -248,6 +248,23 @@ it.each<[string, ShipperOptions]>([
   expect(shipping.emulator.events('d').at(-1)).toMatchObject({ message: 'm', logferry: { cut: true } })
 })
 
+it.each<[string, (logger: winston.Logger) => void]>([
+  ['is returned by a toJSON', logger => logger.info('m', { toJSON: () => slowFields(1000, {}) })],
+  ['comes before its text', logger => logger.info(slowFields(1000, {}) as unknown as string, 'm')],
+  [
+    'has a number as its message',
+    logger => logger.log(slowFields(1000, { level: 'info', message: 1 as unknown as string })),
+  ],
+  ['is an Error', logger => logger.log(slowFields(1000, Object.assign(new Error('m'), { level: 'info' })))],
+])('an object of a thousand slow accessors that %s is not read to its end for Winston', async (_, log) => {
+  await using shipping = await startShipping()
+  const transport = new LogferryTransport({ shipper: shipping.ship() })
+  const logger = winston.createLogger({ format: asIs, transports: [transport] })
+  expect(callMs(() => log(logger))).toBeLessThan(200)
+  await transport.shipper.flush()
+  expect(JSON.stringify(shipping.emulator.events('d').at(-1))).toMatch(/"(message|body)":/)
+})
+
 describe('the names of a large object are listed at most twice', () => {
   const names = Array.from({ length: 100_000 }, (_, i) => `k${i}`)
 

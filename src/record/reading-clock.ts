@@ -12,7 +12,7 @@ export const deep = 8
 /** Maximum time between two readings of the clock, in milliseconds. */
 const maxMsPerClock = 3
 /** Maximum time since the first reading of the clock, in milliseconds. */
-const maxMs = 15
+const maxMs = 10
 
 /** Tells if reading an object of the application takes long. `SafeCopy`, which limits that time, then copies the object. */
 export class ReadingClock {

@@ -1,5 +1,6 @@
 import { isRecord } from './is-plain-data.ts'
 import { argumentsOf, type Info } from './lost-arguments.ts'
+import { isQuicklyRead } from './own-copy.ts'
 import { throwsStub } from './stub.ts'
 import { handleRejection } from './unheard-rejection.ts'
 
@@ -13,7 +14,8 @@ import { handleRejection } from './unheard-rejection.ts'
 export function toJsonFields(info: Info): Info {
   if (typeof info.toJSON !== 'function') return { ...info }
   const result = resultOf(info as InfoWithToJson)
-  const returned = typeof result === 'object' && result !== null && isRecord(result) ? result : { body: result }
+  const isGroup = typeof result === 'object' && result !== null && isRecord(result)
+  const returned = isGroup && isQuicklyRead(result) ? result : { body: result }
   const fields: Info = { ...info, ...replacedFields(info), ...returned, toJSON: undefined }
   fields.message ??= info.message
   return fields

@@ -11,6 +11,12 @@ const releaseUpTo = 0.5
 /** Estimated memory of a held event besides its JSON, in bytes. */
 export const heldOverheadBytes = 256
 
+/**
+ * Number of times that every source is asked at a flush: an event that one source releases may be held by another. Records
+ * that waited for their resource may then be summed up (`collapse`).
+ */
+const releaseRounds = 2
+
 /** A source that holds events. */
 export interface HeldSource {
   /** Releases the held events as memory allows. Resolves when all of them are released. */
@@ -97,7 +103,13 @@ export class HeldEvents {
 
   /** Asks every source to release its events as memory allows. Returns `undefined` if no source holds events. */
   release(): Promise<unknown> | undefined {
-    return this.#sources.size === 0 ? undefined : Promise.all([...this.#sources].map(source => source.release()))
+    return this.#sources.size === 0 ? undefined : this.#releaseInRounds()
+  }
+
+  async #releaseInRounds(): Promise<void> {
+    for (let round = 0; round < releaseRounds; round++) {
+      await Promise.all([...this.#sources].map(source => source.release()))
+    }
   }
 
   resume(): void {
@@ -105,6 +117,8 @@ export class HeldEvents {
   }
 
   releaseAllNow(): void {
-    for (const source of [...this.#sources]) source.releaseAllNow()
+    for (let round = 0; round < releaseRounds; round++) {
+      for (const source of [...this.#sources]) source.releaseAllNow()
+    }
   }
 }

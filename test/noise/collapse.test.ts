@@ -242,6 +242,23 @@ describe('collapse, by every way in', () => {
     ])
   })
 
+  it.each(['flush', 'close'] as const)(
+    '%s() delivers the summary of records whose resource never becomes known',
+    async how => {
+      await using shipping = await startShipping()
+      const shipper = shipping.ship({ collapse: aMinute })
+      const resource = resourceFromAttributes({ 'host.name': new Promise<string>(() => {}) })
+      const provider = new LoggerProvider({ resource, processors: [new LogferryLogRecordProcessor({ shipper })] })
+      for (let n = 0; n < 5; n++) provider.getLogger('demo').emit({ body: 'failed' })
+      expect(await shipper[how]()).toMatchObject({ complete: true })
+      expect(shipper.stats()).toMatchObject({ pending: 0, delivered: 2 })
+      expect(shipping.emulator.events('d')).toMatchObject([
+        { message: 'failed' },
+        { message: 'failed', logferry: { repeated: { count: 4 } } },
+      ])
+    },
+  )
+
   it('collapses the records of OpenTelemetry, with their resource, and fails no export', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ collapse: aMinute })

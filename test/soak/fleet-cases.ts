@@ -82,13 +82,14 @@ function fullDemand(name: string, limitPerSecond: number, more: Partial<FleetCas
 }
 
 function alone(name: string, more: Partial<FleetCase> & { readonly what: string }, troupe = full): FleetCase {
+  const limitPerSecond = more.limitPerSecond ?? 40
   return {
     name,
-    limitPerSecond: 40,
+    limitPerSecond,
     redisClients: 'none',
     play: async (stage, processes) => {
       await warmUp(stage, processes, troupe, aloneWarmUpSeconds)
-      return held('alone', await stage.judge(60), 40)
+      return held('alone', await stage.judge(60), limitPerSecond)
     },
     ...more,
   }
@@ -401,6 +402,8 @@ export const fleetCases: readonly FleetCase[] = [
     what: 'full demand, limit 40, no Redis, no rate-limit headers',
     service: { headerPerSecond: undefined },
   }),
+  alone('no-redis-5', { what: 'full demand, limit 5, no Redis', limitPerSecond: 5 }),
+  alone('no-redis-1000', { what: 'full demand, limit 1,000, no Redis', limitPerSecond: 1000, processes: 10 }, fast),
   alone('apart', { what: 'full demand, limit 40, no Redis, as on 40 machines' }, apart),
   alone(
     'apart-bare',
