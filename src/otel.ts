@@ -293,14 +293,14 @@ export class LogferryLogRecordProcessor {
     try {
       noteRecord(record)
       const { maxCopyBytes, altered } = this.shipper
-      held.add(toHeldRecord(record, this.#eventOf(record), bytesAsSent(maxCopyBytes), altered))
+      held.add(toHeldRecord(record, this.#intakeOf(record), bytesAsSent(maxCopyBytes), altered))
     } finally {
       logCalls.depth--
     }
   }
 
-  /** Returns the event of a record that will be held, with the fields of the `context` function. */
-  #eventOf(record: OtelLogRecord): object {
+  /** Returns a record that will be held as an event, with the fields of the `context` function. */
+  #intakeOf(record: OtelLogRecord): IntakeEvent {
     const intake: IntakeEvent = {
       event: otelToEvent(record),
       severity: severityOfRecord(record),
@@ -309,7 +309,7 @@ export class LogferryLogRecordProcessor {
       preSerialized: undefined,
     }
     this.shipper.addContext(intake)
-    return intake.event
+    return intake
   }
 
   #holdFor(resource: OtelResource): HeldRecords {

@@ -312,6 +312,22 @@ describe('an event that cannot be redacted', () => {
     ])
   })
 
+  it('is dropped with the kind of the error and the severity, also if rules for fields redact first', async () => {
+    await using shipping = await startShipping()
+    const censor = () => {
+      throw new TypeError('x')
+    }
+    const transform = (event: object) => ({ ...event, level: 'error' })
+    const shipper = shipping.ship({ redact: { paths: ['password'], censor }, fields: { max: 100 }, transform })
+    shipper.ship({ level: 'info', password: secret })
+    shipper.ship({ level: 'info', n: 1 }) // in the same turn
+    await shipper.flush()
+    expect(shipper.stats().drops).toEqual({ redact: { error: 1 } })
+    expect(shipping.warnings.map(({ message }) => message)).toEqual([
+      'logferry: redact.censor threw TypeError. Events that cannot be redacted are dropped.',
+    ])
+  })
+
   it('is not named by an error that has its value as a name', async () => {
     await using shipping = await startShipping()
     const censor = (value: unknown) => {

@@ -3,7 +3,7 @@ import { clearTimeout, monotonicMs, setTimeout } from '../time.ts'
 import { eventToLine } from './event-to-line.ts'
 import type { Alterations } from './event-to-plain.ts'
 import { keptBytes } from './kept-bytes.ts'
-import { type OtelLogRecord, type OtelResource, recordTime, severityOfRecord } from './otel-to-event.ts'
+import { type OtelLogRecord, type OtelResource, recordTime } from './otel-to-event.ts'
 
 /** A record without references to the caller's objects, except for its resource and scope, which belong to the SDK. */
 export interface HeldRecord {
@@ -51,14 +51,14 @@ export function isResourcePending(record: OtelLogRecord): boolean {
 /** Serializes the event of a record so that it can be held. */
 export function toHeldRecord(
   record: OtelLogRecord,
-  event: object,
+  { event, severity }: { readonly event: object; readonly severity: Severity },
   maxEventBytes: number,
   altered: Alterations,
 ): HeldRecord {
   const line = eventToLine(event, undefined, undefined, maxEventBytes, altered, undefined, 'text')
   return {
     json: keptBytes(line),
-    severity: severityOfRecord(record),
+    severity,
     time: recordTime(record),
     resource: record.resource,
     scope: record.instrumentationScope,

@@ -30,6 +30,8 @@ export class Redaction implements RedactionRules {
   readonly censor: Censor
   /** The error for which the last event could not be redacted. */
   failure: unknown
+  /** The last of such errors. Later events do not reset it. */
+  #lastFailure: unknown
   readonly #texts: TextMask | undefined
   readonly #needsPath: boolean
   readonly #writer: LineWriter
@@ -157,10 +159,9 @@ export class Redaction implements RedactionRules {
 
   /** Describes the last failure, without values: an error's message could have one. */
   get problem(): string {
-    const { failure } = this
-    const got = NoCensorResult.gotBy(failure)
+    const got = NoCensorResult.gotBy(this.#lastFailure)
     if (got !== undefined) return `redact.censor returned ${got}`
-    const name = kindOfThrown(failure)
+    const name = kindOfThrown(this.#lastFailure)
     return this.#needsPath ? `redact.censor threw ${name}` : `redaction failed (${name})`
   }
 
@@ -265,6 +266,7 @@ export class Redaction implements RedactionRules {
       return { fields: redacted, isWhole: isWhole && this.#texts?.isCut !== true }
     } catch (error) {
       this.failure = error
+      this.#lastFailure = error
       throw error
     }
   }

@@ -47,11 +47,15 @@ export function readLettersFile(path: string): Buffer | undefined {
   if (file === undefined) return undefined
   try {
     const { size } = fs.fstatSync(file)
-    if (size > maxLettersBytes) throw new UnsafePath(`${path} has more than ${maxLettersBytes} bytes; split the file`)
+    if (size > maxLettersBytes) throw tooLarge(path)
     return fs.readFileSync(file)
   } finally {
     fs.closeSync(file)
   }
+}
+
+export function tooLarge(path: string): UnsafePath {
+  return new UnsafePath(`${path} has more than ${maxLettersBytes} bytes; split the file`)
 }
 
 /**

@@ -2,6 +2,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { assertPrivate } from '../files/private-directory.ts'
 import { isClaimed } from './claim.ts'
+import { maxLettersBytes } from './dead-letter-files.ts'
 import { nodeDisk } from './disk.ts'
 import { destinationIn, isDeadLettersName } from './file-names.ts'
 import { noFollow } from './node-fs.ts'
@@ -154,10 +155,12 @@ async function countDeadLetters(root: string): Promise<number> {
   return count
 }
 
+/** Counts the lines of a file, as far as a file of refused events is read. */
 async function countLines(path: string): Promise<number> {
   let count = 0
+  const flags = (constants.O_RDONLY | noFollow) as never
   try {
-    for await (const bytes of fs.createReadStream(path, { flags: (constants.O_RDONLY | noFollow) as never })) {
+    for await (const bytes of fs.createReadStream(path, { flags, end: maxLettersBytes - 1 })) {
       for (let at = bytes.indexOf(newline); at !== -1; at = bytes.indexOf(newline, at + 1)) count++
     }
   } catch (error) {

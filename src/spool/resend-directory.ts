@@ -7,8 +7,10 @@ import {
   type LetterWithoutEvent,
   lettersIn,
   linesIn,
+  maxLettersBytes,
   openLetters,
   readLettersFile,
+  tooLarge,
   type UnreadableLetter,
 } from './dead-letter-files.ts'
 import { deadLettersName, olderDeadLettersName, resendName } from './file-names.ts'
@@ -216,11 +218,12 @@ function keysIn(bytes: Buffer | undefined): Set<string> {
 /**
  * Returns false if there is no file.
  *
- * @throws UnsafePath if the file is a link or a pipe, belongs to another user, or has a second name
+ * @throws UnsafePath if the file is a link or a pipe, belongs to another user, has a second name, or is too large to read
  */
 function isOwnFile(path: string): boolean {
   const stat = fs.lstatSync(path, { throwIfNoEntry: false })
   if (stat === undefined) return false
+  if (stat.size > maxLettersBytes) throw tooLarge(path)
   if (stat.isFile() && isOurs(stat.uid) && stat.nlink === 1) return true
   throw new UnsafePath(`${path} is not a regular file of this user with one name`)
 }

@@ -244,3 +244,12 @@ it('context does not add a field that the event has by another way of writing it
     tenant: { size: 5 },
   })
 })
+
+it('a level that context adds is the severity of the event from then on, but not one that the event has', async () => {
+  await using shipping = await startShipping()
+  const shipper = shipping.ship({ context: () => ({ level: 'error' }), sample: { info: 0, error: 1 } })
+  shipper.ship({ message: 'kept' })
+  shipper.ship({ message: 'sampled away', level: 'info' })
+  expect(await arrived(shipping, shipper)).toEqual([{ message: 'kept', level: 'error' }])
+  expect(shipper.stats().drops).toMatchObject({ sample: { info: 1 } })
+})

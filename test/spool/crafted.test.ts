@@ -147,4 +147,18 @@ describe('logferry spool ls, of a crafted spool', () => {
     expect(code).toBe(0)
     expect(stdout).toMatch(/__proto__, constructor, .* and 83 others$/m)
   })
+
+  it('reads no more of a huge rejected.ndjson than a command would, and resend-rejected leaves that file in place', async () => {
+    leave([record('d', 0, '{"n":0}\n')])
+    const rejected = join(directory, 'rejected.ndjson')
+    fs.writeFileSync(rejected, '{}\n', { mode: 0o600 })
+    fs.truncateSync(rejected, 2 ** 36)
+    expect(await logferry(['spool', 'ls', directory])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/1 refused event/),
+    })
+    const resent = await logferry(['spool', 'resend-rejected', directory], { LOGFERRY_URL: 'http://localhost:9' })
+    expect(resent.stderr).toContain('has more than 67108864 bytes; split the file')
+    expect(fs.statSync(rejected).size).toBe(2 ** 36)
+  })
 })

@@ -1,5 +1,6 @@
 import { isMap } from 'node:util/types'
 import type { Diagnostics } from '../../accounting/diagnostics.ts'
+import { severityOfLevel } from '../../accounting/severity.ts'
 import type { ShapingOptions } from '../../options/shaping-options.ts'
 import { isSpreadable } from '../../record/own-copy.ts'
 import { fieldAt, shippedField } from '../../record/shipped-field.ts'
@@ -34,10 +35,14 @@ export function contextStep(
     }
     const isOtel = intake.resource !== undefined
     const isOwn = (name: string) => name === timeField || (isOtel && (name === 'resource' || name === 'scope'))
-    replaceFields(
-      intake,
-      changedFields(intake, asSent, event => merged(event, fields, isOwn)),
-    )
+    const { level } = fields as { level?: unknown }
+    let hasNoLevel = false
+    const event = changedFields(intake, asSent, own => {
+      hasNoLevel = shippedField(own, 'level') === undefined
+      return merged(own, fields, isOwn)
+    })
+    replaceFields(intake, event)
+    if (hasNoLevel && level !== undefined) intake.severity = severityOfLevel(level)
     return undefined
   }
 }

@@ -158,7 +158,7 @@ export class Intake {
       // No logged value can cause this. Only a lack of stack or memory can, or a bug of this package. One exception: the
       // license has asked for the redacted event, and redaction failed.
       const reason = redaction?.isFailure(error) === true ? 'redact' : 'error'
-      ledger.intakeDropCounts[reason][severity]++
+      ledger.intakeDropCounts[reason][intake.severity]++
       intakeDrops.lastError = error
       try {
         intakeDrops.scheduleReport()
