@@ -62,6 +62,8 @@ const maxLicenseChars = 65_536
 /** The years 2001 to 2286, in milliseconds since 1970. A clock that is set shows no other time. */
 const minEpochMs = 1e12
 const maxEpochMs = 1e13
+/** A request that is allowed besides the slots is allowed within this time, in milliseconds. */
+const maxGuestWaitMs = 600_000
 /** Every lease is shorter than this, in milliseconds. */
 const maxRenewMs = 60_000
 /** Minimum delay between two calls, in leases. The script asks for no shorter one. */
@@ -106,7 +108,7 @@ export class Register {
       ? answer
       : []
     const at = integerIn('time', nowMs, minEpochMs, maxEpochMs)
-    const guestAtMs = integerIn('guest time', guestMs, 0, maxEpochMs)
+    const guestAtMs = integerIn('guest time', guestMs, 0, at + maxGuestWaitMs)
     return {
       nowMs: at,
       renewInMs: integerIn('renewal time', renewInMs, Math.floor(minRenewPart * this.#leaseMs), maxRenewMs),
@@ -168,9 +170,9 @@ async function fleetScriptHash(): Promise<string> {
   return scriptHash
 }
 
-/** True for requests per second that can be reported, and come back as they were. */
+/** True for requests per second that can be reported, and come back as they were: at least one a minute. */
 function isRate(value: number): boolean {
-  return value >= 1e-6 && value < 1e9
+  return value > 0.0166 && value < 1e9
 }
 
 /** Formats a number so that Lua can read it: without `Infinity`, and without exponents such as `1e-7`. */

@@ -8,7 +8,7 @@ import { clearInterval, clearTimeout, monotonicMs, setInterval, setTimeout } fro
 import { settlesWithin } from '../time-limits.ts'
 import { Register, type Share } from './fleet-redis.ts'
 import { SharedLicense } from './shared-license.ts'
-import { nothingHeld, oneAt, Slots } from './slots.ts'
+import { nothingHeld, oneAt, Slots, wholeCircle } from './slots.ts'
 
 export interface FleetSettings {
   readonly redis: RedisClient
@@ -57,6 +57,8 @@ export interface FleetSettings {
   readonly random?: () => number
 }
 
+/** Minimum share of a process that has one, in requests per second. */
+const minSharePerSecond = 1 / 600
 /** Maximum wait for an answer of Redis, in milliseconds, while the fleet is open and when it closes. */
 const answerMs = 1000
 const leaveMs = 250
@@ -202,7 +204,8 @@ export class Fleet {
         if (run === this.#run && askedMs > this.#sharedMs) this.#onShare(share, askedMs, report)
       }
       // A late answer counts, too: Redis has given other processes the slots that it takes from this one.
-      const share = await inTime(this.#register.renew(this.#id, report), Math.min(answerMs, this.#leaseMs / 4), onShare)
+      const answer = this.#register.renew(this.#id, report).then(share => this.#checked(share))
+      const share = await inTime(answer, Math.min(answerMs, this.#leaseMs / 4), onShare)
       if (run === this.#run) this.#failures = 0
       onShare(share)
     } catch (error) {
@@ -256,6 +259,15 @@ export class Fleet {
     const isInVain = share.isInTurns && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)
     if (this.#isEarly && isInVain) this.#notEarlyBeforeMs = nowMs + earlyInVainLeases * this.#leaseMs
     this.#isEarly = false
+  }
+
+  /** @throws Error if the slots are so far apart that the answer must be wrong: delivery would stop */
+  #checked(share: Share): Share {
+    const { arcs, guestMs } = share
+    const limit = this.#limitPerSecond ?? Number.POSITIVE_INFINITY
+    const points = arcs.reduce((sum, [from, to]) => sum + to - from, 0)
+    if (points === 0 || guestMs !== undefined || (points / wholeCircle) * limit >= minSharePerSecond) return share
+    throw new Error('its answer has no valid share: expected at least one request in ten minutes')
   }
 
   /** Randomizes the delay until the next call. Processes that started together spread out when the delay grows. */
