@@ -41,7 +41,13 @@ function startMetrics() {
       const points = (metric?.dataPoints ?? []) as DataPoint<unknown>[]
       return Object.fromEntries(points.map(({ attributes, value }) => [attributes['error.type'] ?? '', value]))
     },
-    /** Returns the attributes of all values of an instrument, with the number of requests of a histogram. */
+    /** Returns the sum of all durations. */
+    async seconds(): Promise<number> {
+      const metric = (await collect()).find(({ descriptor }) => descriptor.name === duration)
+      const points = (metric?.dataPoints ?? []) as DataPoint<Histogram>[]
+      return points.reduce((sum, { value }) => sum + (value.sum ?? 0), 0)
+    },
+    /** Returns the attributes of all values of an instrument, with the number of values of a histogram. */
     async points(name: string): Promise<(Attributes & { value: unknown })[]> {
       const metric = (await collect()).find(({ descriptor }) => descriptor.name === name)
       return ((metric?.dataPoints ?? []) as DataPoint<unknown>[]).map(({ attributes, value }) => {
@@ -108,7 +114,7 @@ describe('metrics', () => {
     await shipper.close()
   })
 
-  it('count the requests that close() gives up', async () => {
+  it('record the duration of an export that close() gives up', async () => {
     await using shipping = await startShipping()
     const sdk = startMetrics()
     shipping.emulator.faults.latencyMs = 60_000
@@ -133,7 +139,10 @@ describe('metrics', () => {
     expect(await sdk.values(processed)).toEqual({ '': 0 })
     shipping.emulator.faults.answerNext(10_000, { status: 503 })
     const flushed = shipper.flush()
+    await until(() => shipper.stats().requests > 0, 'the batch is sent')
+    const startedMs = performance.now()
     await until(() => shipper.stats().retries > 2, 'the batch is sent again')
+    const waitedSeconds = (performance.now() - startedMs) / 1000
     expect(await sdk.values(queueSize)).toEqual({ '': 0 })
     expect(await sdk.values(inflight)).toEqual({ '': 10 })
     expect(await sdk.values(processed)).toEqual({ '': 10 })
@@ -143,10 +152,21 @@ describe('metrics', () => {
     expect(await sdk.values(inflight)).toEqual({ '': 0 })
     expect(await sdk.values(processed)).toEqual({ '': 10 })
     expect(await sdk.values(exported)).toEqual({ '': 10 })
-    const attempts = await sdk.points(duration)
-    const refused = attempts.find(point => point['error.type'] !== undefined)
-    expect(refused).toMatchObject({ 'error.type': '503', 'http.response.status_code': 503 })
-    expect(attempts.reduce((sum, { value }) => sum + Number(value), 0)).toBe(shipper.stats().requests)
+    const durations = await sdk.points(duration)
+    expect(durations).toEqual([{ ...durations[0], 'http.response.status_code': 200, value: 1 }])
+    expect(durations[0]).not.toHaveProperty(['error.type'])
+    expect(await sdk.seconds()).toBeGreaterThan(waitedSeconds)
+  })
+
+  it('record one duration for a batch of which the service refuses all, with an error', async () => {
+    await using shipping = await startShipping()
+    const sdk = startMetrics()
+    const shipper = shipping.ship({ meterProvider: sdk.meterProvider })
+    shipping.emulator.faults.rejectEvents(() => true, 'bad')
+    for (let n = 0; n < 3; n++) shipper.ship({ n })
+    await shipper.flush()
+    const refused = { 'error.type': 'rejected', 'http.response.status_code': 200, value: 1 }
+    expect(await sdk.points(duration)).toMatchObject([refused])
   })
 
   it('count an event as processed once, although close() hands it off and the same shipper takes it back', async () => {
@@ -212,18 +232,19 @@ describe('metrics', () => {
     shipper.on('warning', () => {})
     shipper.ship({ n: 1 })
     await shipper.flush({ timeoutMs: 100 })
-    expect((await sdk.points(duration))[0]).toMatchObject({ 'error.type': 'ECONNREFUSED' })
     await shipper.close({ timeoutMs: 0 })
+    expect(await sdk.points(duration)).toMatchObject([{ 'error.type': 'ECONNREFUSED', value: 1 }])
   })
 
   it('name a timeout', async () => {
     await using shipping = await startShipping()
     const sdk = startMetrics()
-    shipping.emulator.faults.latencyMs = () => (shipping.emulator.requests().length > 1 ? 0 : 10_000)
+    shipping.emulator.faults.latencyMs = 10_000
     const shipper = shipping.ship({ meterProvider: sdk.meterProvider, requestTimeoutMs: 100, maxRetryDelayMs: 10 })
     shipper.ship({ n: 1 })
-    await shipper.flush()
-    expect((await sdk.points(duration))[0]).toMatchObject({ 'error.type': 'timeout' })
+    await until(() => shipper.stats().retries > 0, 'a request times out')
+    await shipper.close({ timeoutMs: 0 })
+    expect(await sdk.points(duration)).toMatchObject([{ 'error.type': 'timeout', value: 1 }])
   })
 
   it('do no harm where the meter provider fails', async () => {

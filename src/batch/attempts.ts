@@ -1,9 +1,20 @@
 import type { Compressed } from '../http/encodings.ts'
 import type { Refusal } from './refusals.ts'
 
+/** How an attempt ended. */
+export interface AttemptEnd {
+  /** HTTP status of the answer, if one came. */
+  readonly status: number | undefined
+  /** The status as a text, or the code of the error; `undefined` if the service took the batch. */
+  readonly errorType: string | undefined
+}
+
 /** The attempts to send a batch so far, and what the service answered. */
 export class Attempts {
   #count = 0
+  #startedAtMs = Number.POSITIVE_INFINITY
+  /** How the last attempt ended; `undefined` before that. */
+  end: AttemptEnd | undefined
   #notBeforeMs = 0
   #acceptedBeforeMs = Number.NEGATIVE_INFINITY
   #refusal: Refusal | undefined
@@ -16,6 +27,14 @@ export class Attempts {
   /** Number of attempts. */
   get count(): number {
     return this.#count
+  }
+
+  /**
+   * Start of the first attempt of the batch, or of the one that it was split from; monotonic, in milliseconds. `Infinity`
+   * before that.
+   */
+  get startedAtMs(): number {
+    return this.#startedAtMs
   }
 
   /** Monotonic time before which the batch is not sent again, in milliseconds. */
@@ -70,11 +89,12 @@ export class Attempts {
   }
 
   /**
-   * Counts an attempt. Returns true if it repeats an earlier one.
+   * Counts an attempt that begins at that time. Returns true if it repeats an earlier one. Times are monotonic.
    *
-   * @param acceptedAtMs start of the latest request with events of the dataset that was accepted; monotonic
+   * @param acceptedAtMs start of the latest request with events of the dataset that was accepted
    */
-  begin(acceptedAtMs: number): boolean {
+  begin(nowMs: number, acceptedAtMs: number): boolean {
+    this.#startedAtMs = Math.min(this.#startedAtMs, nowMs)
     this.#acceptedBeforeMs = acceptedAtMs
     return this.#count++ > 0
   }
@@ -124,6 +144,8 @@ export class Attempts {
   forPart(): Attempts {
     const attempts = new Attempts()
     attempts.#count = this.#count
+    attempts.#startedAtMs = this.#startedAtMs
+    attempts.end = this.end
     attempts.#notBeforeMs = this.#notBeforeMs
     attempts.#refusal = this.#refusal
     attempts.#blockedAtMs = this.#blockedAtMs
@@ -134,6 +156,7 @@ export class Attempts {
 
   /** Notes that another batch was joined to this one. The joined batch has not been refused as a whole. */
   join(other: Attempts): void {
+    this.#startedAtMs = Math.min(this.#startedAtMs, other.#startedAtMs)
     this.#refusal ??= other.#refusal
     this.#refusals = 0
     this.#blockedAtMs = Math.max(this.#blockedAtMs, other.#blockedAtMs)

@@ -1,6 +1,7 @@
 import type { Diagnostics } from '../accounting/diagnostics.ts'
-import type { DropReason } from '../accounting/drop-reasons.ts'
+import { type DropReason, errorTypeOf } from '../accounting/drop-reasons.ts'
 import type { Ledger } from '../accounting/ledger.ts'
+import type { AttemptEnd } from '../batch/attempts.ts'
 import type { Batch } from '../batch/batch.ts'
 import type { DatasetChoice } from '../batch/batch-queue.ts'
 import type { BatchLimits, DatasetQueue } from '../batch/dataset-queue.ts'
@@ -60,6 +61,18 @@ export interface DeliveryDeps {
   readonly onAnswer: (headers: Answer['headers']) => void
   /** Called when the service has answered a batch of the dataset with a 2xx status. */
   readonly onDelivered: (dataset: string) => void
+  /** Called when a batch that was sent is delivered or dropped, after its last attempt. Never throws. */
+  readonly onExported: (exported: Exported) => void
+}
+
+/** The attempts to send a batch, from the first one to the last. */
+export interface Exported {
+  /** Time since the start of the first attempt, waits between attempts included, in milliseconds. */
+  readonly durationMs: number
+  /** HTTP status of the last answer, if one came. */
+  readonly status: number | undefined
+  /** Why the batch, or a part of it, was not delivered; `undefined` if it was. */
+  readonly errorType: string | undefined
 }
 
 /**
@@ -122,6 +135,10 @@ export class Delivery {
       probePaused: status => batches.probePaused(status),
       isUrgent: nowMs => nowMs < this.#endMs,
       isLastChance: () => this.#sendNow !== undefined,
+      onConcluded: ({ attempts: { startedAtMs, end } }, reason) => {
+        const errorType = reason && (end?.errorType ?? errorTypeOf(reason))
+        deps.onExported({ durationMs: monotonicMs() - startedAtMs, status: end?.status, errorType })
+      },
     })
     this.demand = new Demand(batches, () => this.requests)
     this.#tuner = new Tuner(
@@ -359,7 +376,7 @@ export class Delivery {
     const queue = this.#deps.batches.queueFor(batch.dataset)
     queue.beginProbe()
     this.requests++
-    if (batch.attempts.begin(queue.acceptedAtMs)) this.retries++
+    if (batch.attempts.begin(startedAtMs, queue.acceptedAtMs)) this.retries++
     else this.#deps.ledger.send(batch.count)
     batch.countRequest()
     this.#beginTrial(batch, startedAtMs)
@@ -392,23 +409,15 @@ export class Delivery {
     const durationMs = monotonicMs() - startedAtMs
     this.#inFlight.delete(batch)
     this.#deps.batches.queueFor(batch.dataset).isUnanswered = attempt.answer === undefined
+    batch.attempts.end = endOf(attempt)
     this.#settler.settle(batch, attempt, startedAtMs)
     this.#report(batch, attempt, durationMs) // last, because a listener may end the process
   }
 
-  #report({ dataset, count, byteLength }: Sent, { answer, errorType }: Attempt, durationMs: number): void {
+  #report({ dataset, count, byteLength }: Sent, attempt: Attempt, durationMs: number): void {
     const { diagnostics } = this.#deps
     if (!diagnostics.has('attempted')) return
-    const status = answer?.status
-    const isRefused = status !== undefined && status >= 300
-    diagnostics.emit('attempted', {
-      dataset,
-      count,
-      bytes: byteLength,
-      durationMs,
-      status,
-      errorType: isRefused ? String(status) : errorType,
-    })
+    diagnostics.emit('attempted', { dataset, count, bytes: byteLength, durationMs, ...endOf(attempt) })
   }
 
   /**
@@ -438,4 +447,9 @@ export class Delivery {
       Math.min(Math.max(Math.ceil(atMs - nowMs), 0), maxTimeoutMs),
     ).unref()
   }
+}
+
+function endOf({ answer, errorType }: Attempt): AttemptEnd {
+  const status = answer?.status
+  return { status, errorType: status !== undefined && status >= 300 ? String(status) : errorType }
 }

@@ -50,6 +50,12 @@ export interface AttemptSettlerDeps {
   readonly onSettled: () => void
   /** Called when the service has answered a batch of the dataset with a 2xx status. */
   readonly onDelivered: (dataset: string) => void
+  /**
+   * Called when a batch that was sent is delivered or dropped.
+   *
+   * @param reason why events of it were dropped, if any were
+   */
+  readonly onConcluded: (batch: Batch, reason: DropReason | undefined) => void
 }
 
 /**
@@ -281,6 +287,7 @@ export class AttemptSettler {
         ? this.#countFailures(batch, failed, outcome.failures, notices)
         : () => undefined
     batch.settle(lossOf) // first, because a listener may end the process: the spool must not keep the batch
+    this.#deps.onConcluded(batch, failed > 0 ? 'rejected' : undefined)
     if (diagnostics.has('delivered')) {
       const delivered = { dataset: batch.dataset, count: batch.count - failed, bytes: batch.byteLength }
       notices.push(() => diagnostics.emit('delivered', delivered))
@@ -498,6 +505,7 @@ export class AttemptSettler {
     const drop = { reason: loss.reason, bySeverity, dataset, wasSent: attempts.count > 0 }
     dropPending(this.#deps, drop, emit => notices.push(emit))
     batch.settle(() => loss)
+    if (attempts.count > 0) this.#deps.onConcluded(batch, loss.reason)
     this.#deps.diagnostics.emitInTurn(notices)
     this.#deps.onSettled()
   }

@@ -4,6 +4,7 @@ import { Diagnostics, publishedNames } from '../accounting/diagnostics.ts'
 import { Ledger } from '../accounting/ledger.ts'
 import { type Severity, severityOfLevel } from '../accounting/severity.ts'
 import { Compression } from '../delivery/compression.ts'
+import type { Exported } from '../delivery/delivery.ts'
 import type { RateExchange } from '../delivery/rate-exchange.ts'
 import { Sender } from '../delivery/sender.ts'
 import { drainIfExiting } from '../exit/exit-hooks.ts'
@@ -202,14 +203,24 @@ export class Core {
     const { batchQueue, delivery } = this.pipeline
     const deps = { ledger: this.ledger, batchQueue, delivery, shipper: this.#number, service: baseUrl }
     try {
-      const instruments = new Instruments(meterProvider, deps)
-      this.diagnostics.add('attempted', attempted => instruments.onAttempted(attempted))
-      return instruments
+      return new Instruments(meterProvider, deps)
     } catch (error) {
-      const message = `the \`meterProvider\` threw ${kindOfThrown(error)}; no metrics are recorded. Delivery continues.`
-      this.diagnostics.warn('LOGFERRY_CALLBACK_THREW', message, 'meterProvider')
+      this.#warnOfMeter(error, 'no metrics are recorded')
       return undefined
     }
+  }
+
+  #recordExport(exported: Exported): void {
+    try {
+      this.instruments?.onExported(exported)
+    } catch (error) {
+      this.#warnOfMeter(error, 'the duration of an export is not recorded')
+    }
+  }
+
+  #warnOfMeter(error: unknown, effect: string): void {
+    const message = `the \`meterProvider\` threw ${kindOfThrown(error)}; ${effect}. Delivery continues.`
+    this.diagnostics.warn('LOGFERRY_CALLBACK_THREW', message, 'meterProvider')
   }
 
   #openPipeline(): Pipeline {
@@ -240,6 +251,7 @@ export class Core {
         this.rateExchange?.onAnswer()
       },
       onDelivered: dataset => this.#shipSummary(dataset),
+      onExported: exported => this.#recordExport(exported),
     })
   }
 

@@ -1,8 +1,7 @@
-import type { Attempted } from '../accounting/diagnostics.ts'
 import { errorTypeOf, isIntended } from '../accounting/drop-reasons.ts'
 import type { Ledger } from '../accounting/ledger.ts'
 import type { BatchQueue } from '../batch/batch-queue.ts'
-import type { Delivery } from '../delivery/delivery.ts'
+import type { Delivery, Exported } from '../delivery/delivery.ts'
 import type {
   Histogram,
   Meter,
@@ -24,8 +23,11 @@ export interface InstrumentsDeps {
   readonly service: URL
 }
 
-/** Upper bounds of the buckets for the duration of a request, in seconds: those of HTTP, and the default timeout. */
-const durationBounds = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30]
+/**
+ * Upper bounds of the buckets for the duration of exporting a batch, in seconds: those of HTTP, the default timeout, and
+ * more for retries.
+ */
+const durationBounds = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 120, 600]
 
 /** The metrics of open shippers. They must not be collected as garbage while metrics may change. */
 const open = new Set<Instruments>()
@@ -33,7 +35,7 @@ const open = new Set<Instruments>()
 /**
  * The metrics of a shipper, by the semantic conventions for the OpenTelemetry SDK: as a processor, the shipper queues
  * events, and as an exporter, it sends them. All numbers are read from the ledger and the queues when metrics are
- * collected. Only the duration is recorded, at the end of each request.
+ * collected. Only the duration is recorded, when a batch is delivered or dropped.
  *
  * @see https://opentelemetry.io/docs/specs/semconv/otel/sdk-metrics/
  */
@@ -58,7 +60,7 @@ export class Instruments {
     open.add(this)
   }
 
-  onAttempted({ durationMs, status, errorType }: Attempted): void {
+  onExported({ durationMs, status, errorType }: Exported): void {
     this.#duration.record(durationMs / 1000, {
       ...this.#exporter,
       ...(status !== undefined && { 'http.response.status_code': status }),

@@ -42,7 +42,7 @@ export const metricDefinitions = {
     unit: '{log_record}',
     description: 'The number of log records for which the export has finished, either successful or failed.',
   },
-  /** Duration of each request; with `error.type` if it failed. */
+  /** Time from the first request for a batch until its last answer; with `error.type` if events of it were dropped. */
   duration: {
     name: 'otel.sdk.exporter.operation.duration',
     kind: 'Histogram',

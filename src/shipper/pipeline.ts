@@ -5,7 +5,7 @@ import type { BatchLimits } from '../batch/dataset-queue.ts'
 import { MemoryBudget } from '../batch/memory-budget.ts'
 import { Breaker } from '../delivery/breaker.ts'
 import type { Compression } from '../delivery/compression.ts'
-import { Delivery, type DeliveryDeps } from '../delivery/delivery.ts'
+import { Delivery, type DeliveryDeps, type Exported } from '../delivery/delivery.ts'
 import { RateLimiter } from '../delivery/rate-limiter.ts'
 import type { Answer } from '../http/exchange.ts'
 import type { SpoolCoordinator, SpoolCoordinatorDeps } from './spool-coordinator.ts'
@@ -32,6 +32,8 @@ export interface PipelineDeps {
   readonly onAnswer?: (headers: Answer['headers']) => void
   /** Called when the service has answered a batch of the dataset with a 2xx status. */
   readonly onDelivered?: (dataset: string) => void
+  /** Called when a batch that was sent is delivered or dropped, after its last attempt. Never throws. */
+  readonly onExported?: (exported: Exported) => void
   readonly random?: () => number
 }
 
@@ -82,6 +84,7 @@ export function openPipeline(deps: PipelineDeps): Pipeline {
     onSettled: () => deps.onSettled?.(),
     onAnswer: headers => deps.onAnswer?.(headers),
     onDelivered: dataset => deps.onDelivered?.(dataset),
+    onExported: exported => deps.onExported?.(exported),
   })
   return { memory, batchQueue, rateLimiter, delivery, spool }
 }
