@@ -3,9 +3,9 @@
  * matches any other character.
  */
 const escapes =
-  /\\+(?:(?:u00|x)[\da-f]{2}|[\s\S]|$)|%(?:25)*[\da-f]{2}|&(?:amp;)*(?:#x0*[\da-f]{2}|#0*\d{2,3}|[a-z]{2,6});/gi
+  /\\+(?:u[\da-f]{4}|u\{[\da-f]{1,6}\}|x[\da-f]{2}|[\s\S]|$)|%(?:25)*(?:[c-f][\da-f](?:%(?:25)*[89ab][\da-f]){1,3}|[\da-f]{2})|&(?:amp;)*(?:#x[\da-f]{1,8}|#\d{1,8}|[a-z]{2,31});/gi
 const unit = new RegExp(`${escapes.source}|[\\s\\S]`, 'gi')
-const meaning = /(?:\\u00|\\x|%(?:25)*|#x0*)([\da-f]{2});?$|#0*(\d+);$|[&;]([a-z]+);$/i
+const meaning = /(?:\\u\{?|\\x|#x)([\da-f]+)[;}]?$|%(?:25)*([\da-f]{2}(?:%.*)?)$|#(\d+);$|[&;]([a-z]+);$/i
 const named: Readonly<Record<string, string>> = {
   amp: '&',
   apos: "'",
@@ -30,7 +30,7 @@ const minBeginningChars = 4
 
 /**
  * A secret that can be found in texts from outside, in linear time and in upper or lower case. It is found as it is,
- * escaped, in base64 and in hexadecimal digits. White space and tags may interrupt it, and the end of the text may cut
+ * escaped, in base64, in hexadecimal digits and as a list of bytes. White space and tags may interrupt it, and the end of the text may cut
  * it off.
  */
 export class Secret {
@@ -40,10 +40,12 @@ export class Secret {
 
   constructor(secret: string) {
     this.#secret = inLowerCase(secret)
-    const hex = Buffer.from(secret).toString('hex')
+    const bytes = [...Buffer.from(secret)]
+    const hex = bytes.map(byte => byte.toString(16).padStart(2, '0'))
+    const asBytes = [hex.join(''), hex.join(':'), hex.join(' '), bytes.join(',')]
     const inBase64 = [0, 1, 2].flatMap(offset => formsInBase64(secret, offset))
     // The secret itself may contain something like an escape sequence or a tag.
-    const forms = [secret, unescaped(secret), hex, ...inBase64].map(inLowerCase)
+    const forms = [secret, unescaped(secret), ...asBytes, ...inBase64].map(inLowerCase)
     this.#forms = distinct(forms)
     this.#formsWithoutGaps = distinct(forms.map(withoutGaps))
   }
@@ -123,11 +125,16 @@ function unescaped(text: string): string {
   return text.replace(escapes, characterOf)
 }
 
+/** Returns one UTF-16 unit, so that the places of characters remain the same. */
 function characterOf(unit: string): string {
-  const [, hex, decimal, name] = meaning.exec(unit) ?? []
+  const [, hex, bytes, decimal, name] = meaning.exec(unit) ?? []
   if (name !== undefined) return named[name.toLowerCase()] ?? ' '
   if (decimal !== undefined) return String.fromCharCode(Number(decimal))
   if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16))
+  if (bytes !== undefined)
+    return Buffer.from(bytes.replace(/%(?:25)*/g, ''), 'hex')
+      .toString()
+      .charAt(0)
   return /[nrt]$/.test(unit) ? ' ' : (unit.at(-1) as string)
 }
 

@@ -7,6 +7,7 @@ const credentials = new Credentials(token)
 const json = (text: string) => JSON.stringify(text).slice(1, -1)
 const each = (by: (character: string) => string) => Array.from(token, by).join('')
 const hexOf = (character: string) => character.charCodeAt(0).toString(16)
+const hexDigits = Array.from(Buffer.from(token), byte => byte.toString(16))
 const html = (text: string) => text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('+', '&#43;')
 
 describe('a text that repeats the token', () => {
@@ -35,6 +36,13 @@ describe('a text that repeats the token', () => {
     ['on two lines', `${token.slice(0, 9)}\r\n   ${token.slice(9)}`],
     ['on two lines in JSON', `${token.slice(0, 5)}\\n${token.slice(5)}`],
     ['with a space after each character', each(character => `${character} `).trim()],
+    ['in hexadecimal digits with colons', hexDigits.join(':')],
+    ['in hexadecimal digits with spaces', hexDigits.join(' ')],
+    ['as a list of bytes', [...Buffer.from(token)].join(', ')],
+    ['in JavaScript with code points', each(character => `\\u{${hexOf(character)}}`)],
+    ['in JSON with what cannot be seen', [...token].map(json).join('\\u200b')],
+    ['in HTML with what cannot be seen', [...token].map(html).join('&#x200b;&ZeroWidthSpace;')],
+    ['in a URL with what cannot be seen', [...token].map(encodeURIComponent).join('%E2%80%8B%25E2%2580%258B')],
     ['with what cannot be seen in it', each(character => `\u200b${character}\u00ad`).slice(1, -1)],
     ['with tags in it', `${token.slice(0, 5)}<wbr>${token.slice(5, 8)}</b> <i class="x">${token.slice(8)}`],
     ['with tags in it in JSON', `${token.slice(0, 5)}<\\/b>${token.slice(5)}`],
@@ -45,6 +53,10 @@ describe('a text that repeats the token', () => {
   ])('%s, is shown without it', (_, repeated) => {
     const shown = credentials.redact(`no \\ 5% & ${repeated} C:\\dir &c; 100%`)
     expect(shown.replaceAll('[token]', '?')).toMatch(/^no \\ 5% & \?( or \?)? C:\\dir &c; 100%$/)
+  })
+
+  it('as Node prints a Buffer, is shown without it', () => {
+    expect(credentials.redact(`got <Buffer ${hexDigits.join(' ')}>`)).toBe('got <Buffer [token]>')
   })
 
   it.each([token, `Bearer ${token}`, `user:${token}`, `me ${token} `])('in base64 as %s, is shown without it', text => {
