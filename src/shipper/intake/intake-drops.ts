@@ -133,12 +133,13 @@ export class IntakeDrops {
     if (reason !== 'error') return
     const error = this.lastError
     const thrower = this.lastThrower === '' ? '' : `${this.lastThrower}: `
+    const isKnown = error !== undefined || thrower !== '' // where the stack ended, the error is not known
     this.lastError = undefined
     this.lastThrower = ''
     // With redaction, no text that may have a value: the error may be one of the application.
     const what = redaction === undefined ? textOfThrown(error) : kindOfThrown(error)
     const lost = count === 1 ? '1 event could not be logged and is' : `${count} events could not be logged and are`
-    diagnostics.warn('LOGFERRY_DROPPED', `${lost} dropped (${thrower}${what}).`, 'error')
+    diagnostics.warn('LOGFERRY_DROPPED', `${lost} dropped${isKnown ? ` (${thrower}${what})` : ''}.`, 'error')
   }
 
   #warnOfMemory(bySeverity: DropsBySeverity): void {
