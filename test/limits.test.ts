@@ -8,6 +8,7 @@ import { Budget } from '../src/org/budget.ts'
 import { LogferryLogRecordProcessor } from '../src/otel.ts'
 import { specifiedOrg, startAnswering, startService } from './org/service.ts'
 import { type Shipping, startShipping } from './support/shipping.ts'
+import { until } from './support/until.ts'
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 
@@ -200,8 +201,8 @@ describe.concurrent('a license that cannot be read', () => {
   it('because the rate is used up causes a warning that does not blame the token', async () => {
     await using shipping = await startShipping()
     await using service = await startAnswering(429, {}, { 'retry-after': '0' })
-    const shipper = shipping.ship({ baseUrl: service.url, limits: { orgId: 'o', accessToken: 'a', refreshMs: 1000 } })
-    await whenRead(shipper)
+    shipping.ship({ baseUrl: service.url, limits: { orgId: 'o', accessToken: 'a', refreshMs: 1000 } })
+    await until(() => shipping.warnings.length > 0, 'a warning', 10_000)
     const message = shipping.warnings[0]?.message
     expect(message).toMatch(/could not be read \(RATE_LIMITED.*status 429.*It is read again in 1 s\.$/)
     expect(message).not.toMatch(/token|orgId/)

@@ -32,6 +32,12 @@ export interface OrgClientUse {
   readonly tolerance?: Tolerance
   /** Awaited before each attempt. */
   readonly turn?: () => Promise<void>
+  /**
+   * Maximum number of attempts of a call.
+   *
+   * @defaultValue 3
+   */
+  readonly maxAttempts?: number
   /** Removes further secrets, besides the token of the client, from texts of the service. */
   readonly redact?: Redact
 }
@@ -49,17 +55,19 @@ export class OrgClient {
   readonly #keepsAlive: boolean
   readonly #tolerance: OrgClientUse['tolerance']
   readonly #turn: OrgClientUse['turn']
+  readonly #maxAttempts: OrgClientUse['maxAttempts']
   readonly #redact: OrgClientUse['redact']
   readonly #calls = new Map<Promise<unknown>, AbortController>()
   #connections: Connections | undefined
 
   /** @internal */
   constructor(options: ResolvedOrgClientOptions, use: OrgClientUse = {}) {
-    const { keepsAlive = true, tolerance, turn, redact } = ownProperties(use)
+    const { keepsAlive = true, tolerance, turn, maxAttempts, redact } = ownProperties(use)
     this.#options = options
     this.#keepsAlive = keepsAlive
     this.#tolerance = tolerance
     this.#turn = turn
+    this.#maxAttempts = maxAttempts
     this.#redact = redact
   }
 
@@ -143,7 +151,7 @@ export class OrgClient {
         continue
       }
       attempts += 1
-      const delayMs = retryDelayMs(result, attempts, Math.random())
+      const delayMs = retryDelayMs(result, attempts, Math.random(), this.#maxAttempts)
       if (delayMs === undefined || monotonicMs() + delayMs >= endMs || signal.aborted) throw result
       await this.#wait(delayMs, signal)
     }

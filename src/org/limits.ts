@@ -97,10 +97,12 @@ const requestsPerRead = 10
 /** Longest delay that follows from the license alone, in milliseconds: one hour. A timer cannot wait for 25 days. */
 const maxRefreshMs = 3_600_000
 /**
- * Delay before a license that could not be read is read again, in milliseconds. It doubles each time, up to
- * `refreshMs`.
+ * Delay before a license that could not be read is read again, in milliseconds, plus or minus a quarter: for an error that
+ * passes on its own, and for others. It doubles each time, up to `refreshMs`, unless the service asks for more.
  */
-const firstRetryMs = 30_000
+const firstRetryMs = { passing: 3000, other: 30_000 }
+/** Number of failures in a row that are reported if the error passes on its own. */
+const failuresUntilWarned = 3
 /** Errors that pass on their own: they say nothing about the token or about its organization. */
 const passing: ReadonlySet<OrgErrorCode> = new Set(['RATE_LIMITED', 'UNAVAILABLE', 'UNREACHABLE', 'TIMEOUT'])
 
@@ -254,17 +256,21 @@ export class Limits {
         ? `${error.code}: ${error.message.replace(/^logferry: /, '')}`
         : 'the accessToken function failed'
     this.#problem = toMessageLine(problem, this.#deps.redact)
-    const againInMs = Math.min(firstRetryMs * 2 ** this.#failures++, this.#settings.refreshMs)
-    const remedy =
-      error instanceof OrgError && passing.has(error.code)
-        ? `It is read again in ${Math.round(againInMs / 1000)} s.`
-        : 'Check limits.orgId, and that the token may read the organization.'
+    const isPassing = error instanceof OrgError && passing.has(error.code)
+    const askedMs = error instanceof OrgError ? Math.min(error.retryAfterMs ?? 0, maxRefreshMs) : 0
+    const firstMs = isPassing ? firstRetryMs.passing : firstRetryMs.other
+    const growingMs = Math.min(firstMs * 2 ** this.#failures++, this.#settings.refreshMs)
+    const againInMs = Math.max(growingMs, askedMs) * (0.75 + 0.5 * (this.#deps.random ?? Math.random)())
+    this.#readIn(againInMs)
+    if (isPassing && this.#failures < failuresUntilWarned) return
+    const remedy = isPassing
+      ? `It is read again in ${Math.round(againInMs / 1000)} s.`
+      : 'Check limits.orgId, and that the token may read the organization.'
     this.#warnOnce(
       'LOGFERRY_LIMITS',
       'read',
       `the organization's license could not be read (${this.#problem}). Delivery continues with the limits known so far. ${remedy}`,
     )
-    this.#readIn(againInMs)
   }
 
   #apply(org: UsedOrg): void {

@@ -1,6 +1,7 @@
 import type { OrgError, OrgErrorCode } from './org-error.ts'
 
-const maxAttempts = 3
+/** Maximum number of attempts of a call of the application. */
+export const usualAttempts = 3
 /**
  * Maximum delay before the second attempt if the service names none, in milliseconds. The maximum doubles before the
  * third.
@@ -17,7 +18,12 @@ const transient: ReadonlySet<OrgErrorCode> = new Set(['RATE_LIMITED', 'UNAVAILAB
  * @param random number from 0 to 1
  * @returns `undefined` if another attempt would not help, or if all attempts are used
  */
-export function retryDelayMs(error: OrgError, attempts: number, random: number): number | undefined {
+export function retryDelayMs(
+  error: OrgError,
+  attempts: number,
+  random: number,
+  maxAttempts = usualAttempts,
+): number | undefined {
   if (!transient.has(error.code) || attempts >= maxAttempts) return undefined
   return error.retryAfterMs ?? random * firstDelayMs * 2 ** (attempts - 1)
 }

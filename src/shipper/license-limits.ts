@@ -182,6 +182,7 @@ async function openClient(
   const { baseUrl, dispatcher, tls, proxy } = options
   return new OrgClient(
     { baseUrl, credentials, dispatcher, tls, proxy, timeoutMs: readTimeoutMs },
-    { keepsAlive: false, ...use },
+    // `Limits` reads again later. Many processes that start at the same time may fill the limit with their reads.
+    { keepsAlive: false, maxAttempts: 1, ...use },
   )
 }

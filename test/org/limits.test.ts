@@ -81,10 +81,12 @@ describe('the limits of a license', () => {
   })
 
   it('warn again that they cannot be read, after they could be read in between', async () => {
-    const answers = [undefined, undefined, org, undefined]
-    const readOrg = async () => answers.shift() ?? Promise.reject(new OrgError('UNAVAILABLE', 'in trouble'))
-    const { warnings, limits } = await start({ refreshMs: 30_000 }, readOrg)
-    await vi.advanceTimersByTimeAsync(45_000)
+    const answers = ['---', '-', 'o', '---', 'oo', '--', 'o'].join('')
+    let reads = 0
+    const readOrg = async () =>
+      answers[reads++] === '-' ? Promise.reject(new OrgError('UNAVAILABLE', 'in trouble')) : org
+    const { warnings, limits } = await start({ refreshMs: 3000 }, readOrg)
+    await vi.advanceTimersByTimeAsync(15_000)
     expect(warnings.map(([code]) => code)).toEqual(['LOGFERRY_LIMITS'])
     await vi.advanceTimersByTimeAsync(60_000)
     limits.stop()
