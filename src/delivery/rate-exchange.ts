@@ -1,8 +1,9 @@
 import { clearTimeout, monotonicMs, setTimeout } from '../time.ts'
 import type { AgreedRate, RateLimiter, SharedRate, Turn } from './rate-limiter.ts'
 
-/** Time between two exchanges, in milliseconds, plus or minus a tenth. */
+/** Time between two exchanges, and time until the first one, in milliseconds, plus or minus a tenth. */
 const exchangeMs = 2000
+const firstExchangeMs = 300
 /** Time until the next exchange if one was impossible, in milliseconds. */
 const troubleMs = 30_000
 /** Number of exchanges in a row without a rate to share after which they end. */
@@ -61,7 +62,7 @@ export class RateExchange {
 
   /** Begins the exchange if an answer shows that others use the limit. */
   onAnswer(): void {
-    if (this.#timer === undefined && this.#deps.rateLimiter.isShared(monotonicMs())) this.#schedule(0)
+    if (this.#timer === undefined && this.#deps.rateLimiter.isShared(monotonicMs())) this.#schedule(0, firstExchangeMs)
   }
 
   /** Ends the exchange until another answer comes. */

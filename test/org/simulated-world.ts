@@ -9,6 +9,7 @@ import { SimulatedRedis } from './simulation-redis.ts'
 
 const limitPerSecond = 100
 const exchangeMs = 2000
+const firstExchangeMs = 300
 /** Processes that do not talk to each other take longer to find their shares. */
 const secondsAlone = isSoak ? 600 : 300
 const secondsWithRedis = 120
@@ -80,9 +81,10 @@ export class World {
         if (agreed !== undefined) client.pace.agreeOn(nowMs, agreed)
         client.pump()
       }
-      this.clock.after(exchangeMs * (0.9 + 0.2 * this.random()), exchange)
+      const afterMs = own === undefined ? firstExchangeMs : exchangeMs
+      this.clock.after(afterMs * (0.9 + 0.2 * this.random()), exchange)
     }
-    this.clock.after(exchangeMs * this.random(), exchange)
+    this.clock.after(firstExchangeMs * this.random(), exchange)
   }
 
   joinWithinASecond(processes: number, demandPerSecond?: number): void {
