@@ -596,7 +596,9 @@ export class AdaptiveRate {
   }
 
   #minGrowthPerSecond({ fromPerSecond: perSecond, isAgreed }: Steady): number {
-    const { minFactor, maxPart } = growthInCrowds[this.headersTellRemaining ? 'withHeaders' : 'without']
+    // Processes that have agreed know the part that is refused nearly as well as headers would tell it.
+    const isWellKnown = this.headersTellRemaining || isAgreed
+    const { minFactor, maxPart } = growthInCrowds[isWellKnown ? 'withHeaders' : 'without']
     const { slowPerSecond, usualPerSecond } = crowdedRates
     const usual = Math.min(Math.max((perSecond - slowPerSecond) / (usualPerSecond - slowPerSecond), 0), 1)
     const least = minFactor + (1 - minFactor) * usual
