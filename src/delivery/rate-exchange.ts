@@ -92,7 +92,9 @@ export class RateExchange {
     if (this.#timer !== timer) return // closed meanwhile
     this.#schedule(0)
     this.#sharers = others.length + 1
-    const agreed = agreedRate(own, others, rateLimiter.allowedPerSecond)
+    // Anew, because the exchange took some milliseconds.
+    const present = rateLimiter.rateToShare(monotonicMs())
+    const agreed = present && agreedRate(present, others, rateLimiter.allowedPerSecond)
     if (agreed === undefined) return
     rateLimiter.agreeOn(monotonicMs(), agreed)
     onAgreed()

@@ -56,10 +56,11 @@ export class RateTable implements SharedRates {
    * @throws any error from the disk
    */
   async exchange(own: SharedRate): Promise<readonly SharedRate[]> {
+    const atMs = systemTimeMs()
     try {
       const path = this.#path ?? this.#prepare()
       this.#path = path
-      return await withoutTracing(() => this.#exchangeIn(path, own))
+      return await withoutTracing(() => this.#exchangeIn(path, this.#rowOf(own, atMs)))
     } catch (error) {
       this.#path = undefined // the directory may be gone, and is made again
       throw error
@@ -78,26 +79,27 @@ export class RateTable implements SharedRates {
     return join(directory, `${this.#key().slice(0, 32)}.rates`)
   }
 
-  async #exchangeIn(path: string, own: SharedRate): Promise<readonly SharedRate[]> {
+  async #exchangeIn(path: string, own: string): Promise<readonly SharedRate[]> {
     const file = await fs.promises.open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
     try {
       const { buffer, bytesRead } = await file.read(Buffer.alloc(maxRows * rowBytes), 0, maxRows * rowBytes, 0)
       const rows = rowsIn(buffer.toString('latin1', 0, bytesRead))
       const isOfOther = (row: Row | undefined) => row !== undefined && row.processId !== this.#processId
       if (this.#index === undefined || isOfOther(rows[this.#index])) this.#index = freeIndex(rows)
-      if (this.#index !== undefined) await file.write(this.#rowOf(own), this.#index * rowBytes, 'latin1')
+      if (this.#index !== undefined) await file.write(own, this.#index * rowBytes, 'latin1')
       return rows.filter(row => row !== undefined).filter(isOfOther)
     } finally {
       await file.close()
     }
   }
 
-  #rowOf({ requestsPerSecond, refusedPart, sinceRefusedMs, nextStartMs, isTrial, isMaximum }: SharedRate): string {
+  #rowOf(own: SharedRate, atMs: number): string {
+    const { requestsPerSecond, refusedPart, sinceRefusedMs, nextStartMs, isTrial, isMaximum } = own
     // Rounded up: rounded down, the last 429 would seem more recent with each process that passes its time on.
     const seconds = Math.min(Math.ceil(sinceRefusedMs / 1000), 99_999)
     const untilNextMs = Math.min(Math.max(Math.round(nextStartMs), 0), 99_999)
     const numbers = `${requestsPerSecond.toFixed(4)} ${refusedPart.toFixed(4)} ${seconds} ${untilNextMs}`
-    const row = `${this.#processId} ${systemTimeMs()} ${numbers} ${isTrial ? 't' : '-'}${isMaximum ? 'm' : '-'}`
+    const row = `${this.#processId} ${atMs} ${numbers} ${isTrial ? 't' : '-'}${isMaximum ? 'm' : '-'}`
     return `${row.padEnd(rowBytes - 1)}\n`
   }
 }
