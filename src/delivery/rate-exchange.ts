@@ -142,7 +142,7 @@ export function agreedRate(
     requestsPerSecond,
     refusedPart: meanOf(rates.map(rate => rate.refusedPart)),
     sinceRefusedMs,
-    turn: inAll < limitPerSecond * turnsFromPart ? undefined : turnOf(own, others, 1000 / requestsPerSecond),
+    turn: inAll < limitPerSecond * turnsFromPart ? undefined : turnOf(own, others, requestsPerSecond, limitPerSecond),
   }
 }
 
@@ -157,8 +157,14 @@ function growthAfter(sinceRefusedMs: number, perSecondInAll: number): number {
  * possible: the time of each, less its place in the order, is the same on average before and after. So the processes
  * arrive at the same turns without talking about them.
  */
-function turnOf(own: SharedRate, others: readonly SharedRate[], intervalMs: number): Turn | undefined {
+function turnOf(
+  own: SharedRate,
+  others: readonly SharedRate[],
+  perSecond: number,
+  limitPerSecond: number,
+): Turn | undefined {
   const processes = others.length + 1
+  const intervalMs = 1000 / perSecond
   const distanceMs = intervalMs / processes
   if (distanceMs < minTurnMs) return undefined
   const inInterval = ({ nextStartMs }: SharedRate) => nextStartMs - Math.floor(nextStartMs / intervalMs) * intervalMs
@@ -166,7 +172,7 @@ function turnOf(own: SharedRate, others: readonly SharedRate[], intervalMs: numb
   const inOrder = [ownMs, ...others.map(inInterval)].sort((one, other) => one - other)
   const firstTurns = inOrder.map((ms, place) => ms - place * distanceMs)
   const ownFirstTurn = firstTurns[inOrder.indexOf(ownMs)] as number
-  return { nextStartMs: own.nextStartMs + meanOf(firstTurns) - ownFirstTurn, processes }
+  return { moveMs: meanOf(firstTurns) - ownFirstTurn, distanceMs, maxPerSecond: limitPerSecond / processes }
 }
 
 function meanOf(numbers: readonly number[]): number {

@@ -95,10 +95,10 @@ const busyMs = 3000
 /** Part of the usual variation of intervals that is left to processes that agree on their rate: they are served alike. */
 const agreedSpread = 0.35
 /**
- * Turns vary by this part of the distance between two of them. Without that, two processes with the same turn would never
- * part.
+ * Parts of the distance between two turns: by less than the first, no turn moves, because each move brings two requests
+ * closer together; a move varies by the second, because two processes with the same turn would never part otherwise.
  */
-const turnSpread = 0.5
+const turnMoves = { fromPart: 0.25, spreadPart: 0.2 }
 /** Minimum part of an interval between a request and the next turn. */
 const minTurnPart = 0.4
 /** Number of requests that may start early before the deadline. */
@@ -131,10 +131,12 @@ export interface AgreedRate extends Pick<SharedRate, 'requestsPerSecond' | 'refu
 
 /** The place of a process among others that start one request each per interval, at equal distances. */
 export interface Turn {
-  /** Time until the next request of the process, in milliseconds. */
-  readonly nextStartMs: number
-  /** Number of processes that take turns, this one included. */
-  readonly processes: number
+  /** Time by which the next request of the process must move, in milliseconds. */
+  readonly moveMs: number
+  /** Time between the requests of two processes, in milliseconds. */
+  readonly distanceMs: number
+  /** Part of the limit for each process, in requests per second. */
+  readonly maxPerSecond: number
 }
 
 /** The parts of an answer that concern the request rate. */
@@ -187,8 +189,8 @@ export class RateLimiter {
   #dueMs = Number.NEGATIVE_INFINITY
   /** Factor of the next interval. Intervals vary if the limit is shared. */
   #stretch = 1
-  /** Time of the next request, and the part of an interval by which the one after it varies, if processes take turns. */
-  #turn: { readonly atMs: number; readonly spread: number } | undefined
+  /** Time of the next request, and the maximum rate, while processes take turns. */
+  #turn: { readonly atMs: number; readonly maxPerSecond: number } | undefined
   /** Time until which the service's 429s asked to wait. */
   #askedUntilMs = Number.NEGATIVE_INFINITY
   /** The deadline that `setDeadline` has set. */
@@ -290,7 +292,7 @@ export class RateLimiter {
     this.#wasHeldBack = nowMs - this.#nextMs(nowMs) < this.#intervalMs(nowMs)
     this.#dueMs = Number.isFinite(slotMs) ? slotMs : nowMs
     this.#stretch = this.#drawStretch(nowMs)
-    this.#moveTurn(nowMs)
+    this.#nextTurn(nowMs)
     this.#lastStartMs = nowMs
     this.#isIdle = false
     this.#hasMadeRoom = false
@@ -374,9 +376,9 @@ export class RateLimiter {
 
   /** Continues at a rate on which this process has agreed with others. */
   agreeOn(nowMs: number, { requestsPerSecond, refusedPart, sinceRefusedMs, turn }: AgreedRate): void {
+    const nextMs = Math.max(this.#nextMs(nowMs), this.#askedUntilMs)
     this.#learned.agreeOn(nowMs, requestsPerSecond, refusedPart, nowMs - sinceRefusedMs)
-    const earliestMs = this.#dueMs + minTurnPart * this.#intervalMs(nowMs)
-    this.#turn = turn && { atMs: Math.max(nowMs + turn.nextStartMs, earliestMs), spread: turnSpread / turn.processes }
+    this.#turn = turn && { atMs: this.#movedTurn(nowMs, nextMs, turn), maxPerSecond: turn.maxPerSecond }
   }
 
   /** Returns the rate in force if the next request waits for it, and not for a wait that the service asked for. */
@@ -425,7 +427,9 @@ export class RateLimiter {
   }
 
   #learnedPerSecond(nowMs: number): number {
-    const perSecond = this.#learned.perSecond(nowMs)
+    const learned = this.#learned.perSecond(nowMs)
+    const maxPerSecond = this.#learned.isAgreed(nowMs) ? this.#turn?.maxPerSecond : undefined
+    const perSecond = Math.min(learned, maxPerSecond ?? Number.POSITIVE_INFINITY)
     if (nowMs < this.#endMs) {
       return this.#throttledAtMs === this.#throttledBeforeMs
         ? Number.POSITIVE_INFINITY
@@ -480,11 +484,16 @@ export class RateLimiter {
     return this.#lease === undefined && nowMs >= this.#endMs && this.isShared(nowMs) && this.#learned.isAgreed(nowMs)
   }
 
-  /** Moves the turn to one interval after the time at which the last request was due. */
-  #moveTurn(nowMs: number): void {
+  #movedTurn(nowMs: number, nextMs: number, { moveMs, distanceMs }: Turn): number {
+    if (Math.abs(moveMs) < distanceMs * turnMoves.fromPart) return nextMs
+    const spreadMs = distanceMs * turnMoves.spreadPart * (this.#random() - 0.5)
+    return Math.max(nextMs + moveMs + spreadMs, this.#dueMs + minTurnPart * this.#intervalMs(nowMs))
+  }
+
+  /** Sets the next turn, one interval after the time at which the last request was due. */
+  #nextTurn(nowMs: number): void {
     if (this.#turn === undefined) return
-    const { spread } = this.#turn
-    this.#turn = { atMs: this.#dueMs + this.#intervalMs(nowMs) * (1 + spread * (this.#random() - 0.5)), spread }
+    this.#turn = { ...this.#turn, atMs: this.#dueMs + this.#intervalMs(nowMs) }
   }
 
   /**
@@ -560,7 +569,7 @@ export class RateLimiter {
     this.#throttledAtMs = nowMs
     this.#dueMs = nowMs + this.#sameSlotMs
     this.#stretch = this.#drawStretch(nowMs)
-    this.#moveTurn(nowMs)
+    this.#nextTurn(nowMs)
     this.#freePart.restart(nowMs)
   }
 

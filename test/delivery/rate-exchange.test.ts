@@ -69,7 +69,7 @@ describe('the turns of processes that agree', () => {
     const starts = [1900, 100, 130, 1200, 3100] // the last one is 1100 of the interval of two seconds
     const turns = starts.map((start, i) => {
       const others = starts.filter((_, j) => j !== i)
-      return agreedRate(due(start), others.map(due), 2.5)?.turn?.nextStartMs ?? Number.NaN
+      return start + (agreedRate(due(start), others.map(due), 2.5)?.turn?.moveMs ?? Number.NaN)
     })
     const inInterval = turns.map(ms => ms % 2000).sort((one, other) => one - other)
     const [first = Number.NaN] = inInterval
@@ -82,7 +82,7 @@ describe('the turns of processes that agree', () => {
 
   it('stay where they are once the distances are equal, also if others have started since', () => {
     const turn = (own: number, others: readonly number[]) => agreedRate(due(own), others.map(due), 2)?.turn
-    expect(turn(900, [-600, -100, 2400])).toEqual({ nextStartMs: 900, processes: 4 })
+    expect(turn(900, [-600, -100, 2400])).toEqual({ moveMs: 0, distanceMs: 500, maxPerSecond: 0.5 })
   })
 
   it.each<[string, number, SharedRate]>([
