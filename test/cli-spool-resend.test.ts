@@ -118,6 +118,20 @@ describe.concurrent('logferry spool resend-rejected', () => {
     expect(fs.readFileSync(join(spool.directory, 'rejected.ndjson'), 'utf8')).toBe(before)
   })
 
+  it('ends in time also with more events than are sent at once, and leaves them', async () => {
+    using spool = makeSpool()
+    await using emulator = await startEmulator()
+    leaveRefused(
+      spool.directory,
+      Array.from({ length: 2500 }, (_, n) => n % 10),
+    )
+    emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    const { code, stdout } = await resend(spool.directory, emulator, '--timeout', '0.5')
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^Delivered: 0 events\nNot sent: 2,500 events, because the time was up\n/)
+    expect(letters(spool.directory)).toHaveLength(2500)
+  })
+
   it('loses nothing and sends nothing twice if it is killed while the service has not answered yet', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()

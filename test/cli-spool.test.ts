@@ -216,13 +216,42 @@ describe.concurrent('logferry spool send', () => {
     expect(JSON.parse(fs.readFileSync(path, 'utf8'))).toMatchObject({ reason: 'no ones', event: { n: 1 } })
   })
 
+  it('keeps every refused event, however many there are', { timeout: 60_000 }, async () => {
+    using spool = makeSpool()
+    await using emulator = await startEmulator()
+    emulator.faults.rejectEvents(({ n }) => Number(n) % 2 === 1, 'no odd ones')
+    const padded = "transform: event => ({ ...event, text: 'x'.repeat(6000) })"
+    await leaveByKill(spool.directory, padded, 6000, emulator.url)
+    const { code, stdout } = await send(spool.directory, emulator)
+    const path = join(spool.directory, 'rejected.ndjson')
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: `Delivered: 3,000 events\nRefused by the service: 3,000 events, now in ${path}\n`,
+    })
+    expect(fs.readFileSync(path, 'utf8').split('\n')).toHaveLength(3001)
+    expect(fs.statSync(path).size).toBeGreaterThan(2 * 8_388_608)
+  })
+
+  it('reports refused events that cannot be kept as lost', async () => {
+    using spool = makeSpool()
+    await using emulator = await startEmulator()
+    emulator.faults.rejectEvents(({ n }) => n === 1, 'no ones')
+    await leaveByKill(spool.directory, '', 3, emulator.url)
+    const path = join(spool.directory, 'rejected.ndjson')
+    fs.writeFileSync(path, '', { mode: 0o600 })
+    fs.linkSync(path, join(spool.directory, '..', 'second-name'))
+    const { code, stdout, stderr } = await send(spool.directory, emulator)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: 'Delivered: 2 events\nLost: 1 event; the warnings say why\n' })
+    expect(stderr).toContain('has a second hard link')
+  })
+
   it('reports damaged events, and delivers the rest', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
     await leaveByClose(spool.directory, 10, emulator)
     spool.damage()
     const { code, stdout, stderr } = await send(spool.directory, emulator)
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'Delivered: 9 events\nLost: 1 event; the warnings say why\n' })
+    expect({ code, stdout }).toEqual({ code: 1, stdout: 'Delivered: 9 events\nLost: 1 event; the warnings say why\n' })
     // The damage may be where the file names the dataset: the lengths before it depend on the port of the service.
     expect(stderr).toMatch(/the spool in .* is damaged\. Lost events(?: for dataset "d")?: 1\. Check the disk\./)
     expect(emulator.eventCount('d')).toBe(9)

@@ -8,3 +8,8 @@ export function refusedCount({ drops }: Pick<ShipperStats, 'drops'>): number {
     .flatMap(([, bySeverity]) => Object.values(bySeverity))
     .reduce((total, count) => total + count, 0)
 }
+
+/** Returns the number of refused events that are in `rejected.ndjson`, if there is a spool. */
+export function keptRefusals(stats: Pick<ShipperStats, 'drops' | 'spool'>): number {
+  return Math.max(refusedCount(stats) - (stats.spool?.rejectedUnwritten ?? 0), 0)
+}

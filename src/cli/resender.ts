@@ -42,7 +42,6 @@ export class Resender {
   readonly #deadLetters: DeadLetters
   /** True once a refusal could not be written. From then on, the letters stay as they are. */
   #cannotWrite = false
-  #isOver = false
   #rewritten = 0
 
   constructor(deps: ResenderDeps) {
@@ -78,11 +77,10 @@ export class Resender {
     if (count === 0) return 'done'
     const shipper = this.#shipperOf(given, maxBytes)
     let work: Promise<void> | undefined
-    const ending = await deliver(shipper, count, timeoutMs, shipper => {
-      work = this.#sendAll(shipper)
+    const ending = await deliver(shipper, count, timeoutMs, (shipper, over) => {
+      work = this.#sendAll(shipper, over)
       return work
     })
-    this.#isOver = true
     await work // `deliver` has closed the shipper, which settles every event
     this.#deadLetters.close()
     tally.unanswered = count - tally.delivered - tally.refused - tally.doubtful
@@ -96,7 +94,7 @@ export class Resender {
     }
   }
 
-  async #sendAll(shipper: Shipper): Promise<void> {
+  async #sendAll(shipper: Shipper, over: AbortSignal): Promise<void> {
     let sending: Promise<void>[] = []
     let bytes = 0
     for (const letter of this.#wanted()) {
@@ -105,7 +103,7 @@ export class Resender {
       bytes += letter.line.length
       if (sending.length < maxAtOnce && bytes < maxBytesAtOnce) continue
       await Promise.all(sending)
-      if (this.#isOver) return
+      if (over.aborted) return
       sending = []
       bytes = 0
     }

@@ -21,18 +21,20 @@ const progressEveryMs = 5000
 /**
  * Delivers events, prints progress and warnings to standard error, and closes the shipper.
  *
- * @param work resolves when the events are delivered; by default, those that the shipper finds in its spool
+ * @param work resolves when the events are delivered; by default, those that the shipper finds in its spool. The signal is
+ * aborted before the shipper is closed: from then on, `work` must ship nothing.
  */
 export async function deliver(
   shipper: Shipper,
   total: number,
   timeoutMs: number | undefined,
-  work: (shipper: Shipper) => Promise<unknown> = () => shipper.flush({ timeoutMs: maxTimeoutMs }),
+  work: (shipper: Shipper, signal: AbortSignal) => Promise<unknown> = () => shipper.flush({ timeoutMs: maxTimeoutMs }),
 ): Promise<Ending> {
   const { promise: brokenOff, resolve: breakOff } = Promise.withResolvers<Ending>()
-  let isOver = false
+  const over = new AbortController()
   shipper.on('warning', ({ code, message }) => {
-    if (!isOver || code === 'LOGFERRY_DROPPED') printError(inCommandWords(message, { timeout: timeoutOption }))
+    if (!over.signal.aborted || code === 'LOGFERRY_DROPPED')
+      printError(inCommandWords(message, { timeout: timeoutOption }))
   })
   const stop = () => breakOff('the command was stopped')
   for (const signal of stopSignals) process.once(signal, stop)
@@ -44,9 +46,9 @@ export async function deliver(
   }, progressEveryMs)
   printError(`Delivering ${counted(total, 'event')} …`)
   try {
-    return await Promise.race([work(shipper).then(() => 'done' as const), brokenOff])
+    return await Promise.race([work(shipper, over.signal).then(() => 'done' as const), brokenOff])
   } finally {
-    isOver = true // the report says what stays
+    over.abort() // the report says what stays
     stopClock()
     clearInterval(progress)
     await shipper.close({ timeoutMs: 0 })

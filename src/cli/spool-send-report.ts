@@ -6,7 +6,7 @@ import { counted } from '../text/counted.ts'
 import { escapeJson } from '../text/escape-json.ts'
 import { toShortLine } from '../text/short-line.ts'
 import { type Ending, endingNames } from './ending.ts'
-import { refusedCount } from './refused-count.ts'
+import { keptRefusals } from './refused-count.ts'
 import { foreign, inUse, maxPathChars, sum } from './spool.ts'
 
 /** Counts of events by their fate. */
@@ -30,9 +30,10 @@ export interface SendReport {
 
 export const nothingDelivered: Delivered = { delivered: 0, refused: 0, lost: 0 }
 
+/** Returns the counts of a shipper. Refused events that `rejected.ndjson` does not have are lost. */
 export function countsOf(shipper: Shipper): Delivered {
   const stats = shipper.stats()
-  const refused = refusedCount(stats)
+  const refused = keptRefusals(stats)
   return { delivered: stats.delivered, refused, lost: stats.dropped - refused }
 }
 
@@ -44,9 +45,9 @@ export function addCounts(one: Delivered, other: Delivered): Delivered {
   }
 }
 
-/** True if events stay in the spool that are of no running process. */
-export function isSomethingLeft({ rest, elsewhere, after }: SendReport): boolean {
-  return rest.length > 0 || elsewhere.length > 0 || after.foreignDirectories > 0
+/** True if events stay in the spool that are of no running process, or were lost. */
+export function isSomethingLeft({ counts, rest, elsewhere, after }: SendReport): boolean {
+  return counts.lost > 0 || rest.length > 0 || elsewhere.length > 0 || after.foreignDirectories > 0
 }
 
 export function sendReportInWords(report: SendReport): string {

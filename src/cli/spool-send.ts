@@ -1,5 +1,5 @@
-import { createShipper, type Shipper } from '../index.ts'
-import { createShipperInPlaceOf } from '../shipper/shipper.ts'
+import type { Shipper } from '../index.ts'
+import { createShipperOfSpool } from '../shipper/shipper.ts'
 import { destinationIn, isFor, nameOfDestination } from '../spool/file-names.ts'
 import type { ProcessContents, SpoolContents } from '../spool/inspect.ts'
 import { counted } from '../text/counted.ts'
@@ -34,8 +34,8 @@ Takes its options from the environment, as an application does: LOGFERRY_URL, LO
 With --to, events go to the given address, whichever service they are for, and so leave the spool. Events that are not
 delivered stay there for their own service.
 
-Exits with 0 if nothing is left behind, with 1 if something is. Events that the service refuses are moved to
-rejected.ndjson in the spool.`,
+Exits with 0 if nothing is left behind, with 1 if something is, or if events are lost. Events that the service refuses are
+moved to rejected.ndjson in the spool.`,
   ...spoolDirectory,
   options: {
     ...spoolDirectory.options,
@@ -169,7 +169,9 @@ function shipperOf(given: Given, directory: string, destination?: string): Shipp
     maxRetryDelayMs: 5000,
     exitTimeoutMs: 0, // the command closes the shipper before the process ends
   }
+  // No new file of refused events is begun, as it would take the place of one that the report counts.
+  const unlimited = { maxRejectedBytes: Number.POSITIVE_INFINITY }
   return createWith(() =>
-    destination === undefined ? createShipper(options) : createShipperInPlaceOf(destination, options),
+    createShipperOfSpool(options, destination === undefined ? unlimited : { ...unlimited, destination }),
   )
 }

@@ -53,4 +53,10 @@ export interface ResolvedSpool {
    * The destination of the events: the address of the service, then `#` and the id of the organization if there is one.
    */
   readonly destination: string
+  /**
+   * Size of `rejected.ndjson` from which on a new file takes its place, and that of an older one, in bytes.
+   *
+   * @defaultValue 8 MiB
+   */
+  readonly maxRejectedBytes?: number | undefined
 }

@@ -7,6 +7,7 @@ import { checkedTimeoutMs } from '../options/checked-timeout.ts'
 import { resolveOptions } from '../options/resolve.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { ShipperOptions } from '../options/shipper-options.ts'
+import type { ResolvedSpool } from '../options/spool-options.ts'
 import { wallClockMs } from '../record/clock.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import { beginLogCall, logCalls } from '../record/log-calls.ts'
@@ -488,12 +489,16 @@ export function createShipper(options?: ShipperOptions): Shipper {
 }
 
 /**
- * Creates a shipper that delivers the events which a spool holds for one destination to another address.
+ * Creates a shipper for the events of a spool.
  *
- * @param destination the destination of the events, as the names of their directories have it
+ * @param changes the destination of the events, as the names of their directories have it, if they are delivered to another
+ * address; or another maximum for the file of refused events
  * @internal
  */
-export function createShipperInPlaceOf(destination: string, options: ShipperOptions): Shipper {
+export function createShipperOfSpool(
+  options: ShipperOptions,
+  changes: Partial<Pick<ResolvedSpool, 'destination' | 'maxRejectedBytes'>>,
+): Shipper {
   const { spool, ...others } = resolveOptions(options, process.env)
-  return new Shipper({ ...others, spool: spool && { ...spool, destination } })
+  return new Shipper({ ...others, spool: spool && { ...spool, ...changes } })
 }

@@ -27,6 +27,8 @@ export interface SpoolStats {
   readonly handedOff: number
   /** True if the disk could not be used when it was last tried. Events are in memory alone until it can be. */
   readonly isInTrouble: boolean
+  /** Refused events that could not be written to `rejected.ndjson`. */
+  readonly rejectedUnwritten: number
 }
 
 export interface SpoolCoordinatorDeps {
@@ -52,12 +54,13 @@ export class SpoolCoordinator {
   readonly #deadLetters: DeadLetters
   #timer: NodeJS.Timeout | undefined
   #adopted = 0
+  #rejectedUnwritten = 0
   /** Calls of listeners that are due. */
   readonly #pendingEvents: (() => void)[] = []
   #isEmitScheduled = false
 
   constructor(
-    { directory, maxBytes, destination }: ResolvedSpool,
+    { directory, maxBytes, destination, maxRejectedBytes }: ResolvedSpool,
     durability: 'memory' | 'disk',
     deps: SpoolCoordinatorDeps,
     disk: Disk = nodeDisk,
@@ -75,14 +78,16 @@ export class SpoolCoordinator {
       onVanished: vanished => this.#onVanished(vanished),
       onMore: () => void this.adoptOrphans(),
     })
-    this.#deadLetters = new DeadLetters(directory, error =>
+    const onRejectedTrouble = (error: unknown): void =>
       this.#warn(
         `rejected.ndjson in ${directory} cannot be written (${diskReason(error)}). Refused events are not kept there. ` +
           `${diskRemedy(error, 'Check the disk.')}`,
         'rejected',
-      ),
-    )
-    deps.diagnostics.add('rejected', rejected => this.#deadLetters.write(rejected, new Date(systemTimeMs())))
+      )
+    this.#deadLetters = new DeadLetters(directory, onRejectedTrouble, maxRejectedBytes)
+    deps.diagnostics.add('rejected', rejected => {
+      if (!this.#deadLetters.write(rejected, new Date(systemTimeMs()))) this.#rejectedUnwritten++
+    })
   }
 
   /**
@@ -193,7 +198,9 @@ export class SpoolCoordinator {
 
   stats(): SpoolStats {
     const { usedBytes, isInTrouble } = this.spool
-    return { bytes: usedBytes, adopted: this.#adopted, handedOff: this.#deps.ledger.handedOff, isInTrouble }
+    const { handedOff } = this.#deps.ledger
+    const rejectedUnwritten = this.#rejectedUnwritten
+    return { bytes: usedBytes, adopted: this.#adopted, handedOff, isInTrouble, rejectedUnwritten }
   }
 
   #countAdopted({ count, wasHandedOffHere }: Pick<LostLines, 'count' | 'wasHandedOffHere'>): void {

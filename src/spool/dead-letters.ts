@@ -42,16 +42,19 @@ export class DeadLetters {
     this.#maxFileBytes = maxBytes
   }
 
-  write({ dataset, event, status, reason }: DeadLetter, now: Date): void {
+  /** Returns true if the letter was written. */
+  write({ dataset, event, status, reason }: DeadLetter, now: Date): boolean {
     const line = Buffer.from(`${JSON.stringify({ time: now, dataset, status, reason, event })}\n`)
     try {
       if (this.#file !== undefined && !this.#takes(this.#file, line.length)) this.close()
       this.#file ??= this.#open(line.length)
       if (fs.writeSync(this.#file, line) < line.length) throw tornLine()
       this.#isInTrouble = false
+      return true
     } catch (error) {
       this.#fail(error)
       this.close()
+      return false
     }
   }
 

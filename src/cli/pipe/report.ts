@@ -4,7 +4,7 @@ import { deadLettersName } from '../../spool/file-names.ts'
 import { counted } from '../../text/counted.ts'
 import { toShortLine } from '../../text/short-line.ts'
 import { type Ending, endingNames } from '../ending.ts'
-import { refusedCount } from '../refused-count.ts'
+import { keptRefusals } from '../refused-count.ts'
 import { maxPathChars } from '../spool.ts'
 
 /** What has become of the input. */
@@ -56,7 +56,7 @@ export function reportOf(result: PipeResult): string {
 /** Returns the summary for a program. */
 export function reportInJson(result: PipeResult): string {
   const { stats, ending, lines, blank, belowMinimum, notJson, firstNotJson, tooLong } = result
-  const refused = refusedCount(stats)
+  const refused = keptRefusals(stats)
   const report = {
     ok: isComplete(result),
     ending: endingNames[ending],
@@ -84,7 +84,7 @@ function codeOf({ code, message }: NodeJS.ErrnoException): string {
 }
 
 function lossNotes({ stats, ending, spoolDirectory }: PipeResult): (string | false)[] {
-  const refused = refusedCount(stats)
+  const refused = keptRefusals(stats)
   const lost = stats.dropped - refused
   const file = spoolDirectory && toShortLine(join(spoolDirectory, deadLettersName), undefined, maxPathChars)
   return [
