@@ -1,5 +1,5 @@
 import { makePrivateDirectory } from '../files/make-private-directory.ts'
-import { assertPrivate } from '../files/private-directory.ts'
+import { assertPrivate, isOurs, UnsafePath } from '../files/private-directory.ts'
 import { withoutTracing } from '../http/without-tracing.ts'
 import { builtinModule } from '../node-version.ts'
 import { systemTimeMs } from '../time.ts'
@@ -21,7 +21,7 @@ const tableHoldsMs = 3_600_000
 
 const fileName = /^[\da-f]{32}\.rates$/
 const rowPattern = /^([\da-f]{12}) (\d{13}) (\d{1,9}\.\d{4}) ([01]\.\d{4}) (\d{1,5}) (\d{1,5}) ([-t])([-m]) *\n$/
-const { O_RDWR, O_CREAT, O_NOFOLLOW = 0 } = fs.constants
+const { O_RDWR, O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants
 
 interface Row extends SharedRate {
   readonly processId: string
@@ -72,16 +72,21 @@ export class RateTable implements SharedRates {
     const directory = this.#directory
     const { randomBytes } = process.getBuiltinModule('node:crypto') // takes milliseconds to load, so only if it is used
     if (this.#processId === '') this.#processId = randomBytes(6).toString('hex')
-    makePrivateDirectory(directory)
     assertPrivate(directory)
+    makePrivateDirectory(directory)
+    assertPrivate(directory) // again: another user may have created it since
     const tables = fs.readdirSync(directory).filter(name => fileName.test(name))
     for (const table of tables) removeIfOld(join(directory, table))
     return join(directory, `${this.#key().slice(0, 32)}.rates`)
   }
 
   async #exchangeIn(path: string, own: string): Promise<readonly SharedRate[]> {
-    const file = await fs.promises.open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
+    const file = await fs.promises.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600)
     try {
+      const stat = await file.stat()
+      // Another user may have made the directory anew since it was checked, and put a file there.
+      if (!stat.isFile() || !isOurs(stat.uid) || stat.nlink > 1)
+        throw new UnsafePath(`${path} is not a regular file of this user with one name`)
       const { buffer, bytesRead } = await file.read(Buffer.alloc(maxRows * rowBytes), 0, maxRows * rowBytes, 0)
       const rows = rowsIn(buffer.toString('latin1', 0, bytesRead))
       const isOfOther = (row: Row | undefined) => row !== undefined && row.processId !== this.#processId

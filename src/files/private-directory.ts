@@ -16,6 +16,11 @@ type Stats = import('node:fs').Stats
 /** Thrown if another user could change the target of a path, or could have created it. The path is not used. */
 export class UnsafePath extends Error {}
 
+/** True if a file belongs to the effective user of this process. Always true on Windows, which has no user ids. */
+export function isOurs(uid: number): boolean {
+  return process.geteuid === undefined || uid === process.geteuid()
+}
+
 /**
  * Checks that no other user but root can write to a directory, or put another one in its place. The check covers the
  * whole path from the root, through symbolic links. Parts of the path that do not exist yet are skipped.

@@ -1,6 +1,6 @@
-import { UnsafePath } from '../files/private-directory.ts'
+import { isOurs, UnsafePath } from '../files/private-directory.ts'
 import { isDatasetName } from '../options/dataset-name.ts'
-import { fs, isOurs, noFollow, nonBlocking } from './node-fs.ts'
+import { fs, noFollow, nonBlocking } from './node-fs.ts'
 
 /** A line of a file of refused events. */
 export interface LetterLine {

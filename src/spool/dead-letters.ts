@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { makePrivateDirectory } from '../files/make-private-directory.ts'
-import { assertPrivate, UnsafePath } from '../files/private-directory.ts'
+import { assertPrivate, isOurs, UnsafePath } from '../files/private-directory.ts'
 import { isTorn } from './dead-letter-files.ts'
 import { deadLettersName, olderDeadLettersName } from './file-names.ts'
-import { fs, isOurs, noFollow, nonBlocking } from './node-fs.ts'
+import { fs, noFollow, nonBlocking } from './node-fs.ts'
 
 /** An event that must not be sent again: the service refused it, or a spooled record is not an event. */
 export interface DeadLetter {

@@ -1,10 +1,10 @@
 import type { Stats } from 'node:fs'
 import { join } from 'node:path'
 import { makePrivateDirectory } from '../files/make-private-directory.ts'
-import { assertPrivate } from '../files/private-directory.ts'
+import { assertPrivate, isOurs } from '../files/private-directory.ts'
 import { isOutOfDescriptors } from '../text/out-of-descriptors.ts'
 import { adopt, type Claim, claim, removeDirectory } from './claim.ts'
-import { fs, identityIn, isOurs, noFollow, nonBlocking, ownerOnly, statOf } from './node-fs.ts'
+import { fs, identityIn, noFollow, nonBlocking, ownerOnly, statOf } from './node-fs.ts'
 
 /** The file system operations of the spool. Each one throws as `node:fs` does. */
 export interface Disk {

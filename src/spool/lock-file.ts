@@ -1,4 +1,5 @@
-import { fs, identityIn, identityOf, isOurs, noFollow, ownerOnly } from './node-fs.ts'
+import { isOurs } from '../files/private-directory.ts'
+import { fs, identityIn, identityOf, noFollow, ownerOnly } from './node-fs.ts'
 
 const { constants } = fs
 const sqliteBusy = 5

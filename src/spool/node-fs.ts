@@ -9,11 +9,6 @@ export const noFollow = fs.constants.O_NOFOLLOW ?? 0
 export const nonBlocking = fs.constants.O_NONBLOCK ?? 0
 export const ownerOnly = 0o600
 
-/** True if a file belongs to the effective user of this process. Always true on Windows, which has no user ids. */
-export function isOurs(uid: number): boolean {
-  return process.geteuid === undefined || uid === process.geteuid()
-}
-
 /** Returns an identity that a file or directory keeps as long as it exists; `undefined` if the path has none. */
 export function identityOf(path: string): string | undefined {
   return statOf(path)?.identity

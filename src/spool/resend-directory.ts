@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { assertPrivate, UnsafePath } from '../files/private-directory.ts'
+import { assertPrivate, isOurs, UnsafePath } from '../files/private-directory.ts'
 import { adopt, type Claim, removeDirectory } from './claim.ts'
 import {
   isTorn,
@@ -14,7 +14,7 @@ import {
   type UnreadableLetter,
 } from './dead-letter-files.ts'
 import { deadLettersName, olderDeadLettersName, resendName } from './file-names.ts'
-import { fs, isOurs } from './node-fs.ts'
+import { fs } from './node-fs.ts'
 
 /** A refused event in the directory, and the key by which it is settled. */
 export type TakenLetter = (Letter | LetterWithoutEvent | UnreadableLetter) & { readonly key: string }

@@ -136,6 +136,20 @@ describe('a table of rates', () => {
     expect(fs.readdirSync(directory)).toEqual([])
   })
 
+  it('is not used if it has a second name', async () => {
+    const one = open()
+    await one.exchange(rate(1))
+    fs.linkSync(pathOfTable(), join(directory, 'second'))
+    await expect(one.exchange(rate(1))).rejects.toThrow(UnsafePath)
+  })
+
+  it.runIf(process.geteuid?.() === 0)('is not used if it is of another user', async () => {
+    const one = open()
+    await one.exchange(rate(1))
+    fs.chownSync(pathOfTable(), 65_534, 65_534)
+    await expect(one.exchange(rate(1))).rejects.toThrow(UnsafePath)
+  })
+
   it('is made again if its directory was removed', async () => {
     const [one, two] = [open(), open()]
     await one.exchange(rate(1))
