@@ -519,8 +519,9 @@ export class AdaptiveRate {
     this.#earlier = undefined
   }
 
-  /** True if a recently proven rate may be tried again after mixed answers. */
+  /** True if a recently proven rate may be tried again after mixed answers, and others have not agreed on another one. */
   #isCalm(nowMs: number, { perSecond, atMs }: Proven): boolean {
+    if (this.isAgreed(nowMs)) return false
     return this.#successes >= calmAfter && this.perSecond(nowMs) < perSecond / 2 && nowMs - atMs < triedAgainMs
   }
 

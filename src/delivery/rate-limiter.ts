@@ -233,7 +233,7 @@ export class RateLimiter {
     this.#limit = limit
     if (after === before) return
     if (after > before) this.#askedUntilMs = Number.NEGATIVE_INFINITY
-    if (before !== Number.POSITIVE_INFINITY) this.#learned.forget()
+    if (before !== Number.POSITIVE_INFINITY) this.#forget()
     if (wasLimited) this.#dueMs = Math.min(this.#dueMs, this.#lastRequestMs)
     else this.#countRequests()
   }
@@ -243,13 +243,18 @@ export class RateLimiter {
    * gone.
    */
   forgetRefusals(): void {
-    this.#learned.forget()
+    this.#forget()
     this.#askedUntilMs = Number.NEGATIVE_INFINITY
+  }
+
+  #forget(): void {
+    this.#learned.forget()
+    this.#turn = undefined
   }
 
   /** Sets the slots to use from now on; `undefined` leaves only the limit. */
   setLease(lease: Lease | undefined): void {
-    if ((this.#lease === undefined) !== (lease === undefined)) this.#learned.forget()
+    if ((this.#lease === undefined) !== (lease === undefined)) this.#forget()
     this.#lease = lease
   }
 
@@ -340,6 +345,11 @@ export class RateLimiter {
     if (this.isShared(nowMs)) return { requestsPerSecond, because: 'throttled' }
     if (this.#lease !== undefined) return { requestsPerSecond, because: 'lease' }
     return { requestsPerSecond, because: this.#headerLimit < this.#limit ? 'headers' : 'license' }
+  }
+
+  /** True if the headers of answers tell how much of the limit all processes together leave. */
+  get headersTellRemaining(): boolean {
+    return this.#learned.headersTellRemaining
   }
 
   /** Maximum rate by the license, the headers or the lease, in requests per second; `Infinity` if none is known. */
@@ -540,7 +550,7 @@ export class RateLimiter {
   #changeHeaderLimit(limitPerSecond: number): void {
     const before = Math.min(this.#limit, this.#headerLimit)
     this.#headerLimit = limitPerSecond
-    if (Math.min(this.#limit, limitPerSecond) > before) this.#learned.forget()
+    if (Math.min(this.#limit, limitPerSecond) > before) this.#forget()
   }
 
   /** Counts the requests that were made before there was a limit. */

@@ -21,7 +21,11 @@ const tableHoldsMs = 3_600_000
 
 const fileName = /^[\da-f]{32}\.rates$/
 const rowPattern = /^([\da-f]{12}) (\d{13}) (\d{1,9}\.\d{4}) ([01]\.\d{4}) (\d{1,5}) (\d{1,5}) ([-t])([-m]) *\n$/
-const { O_RDWR, O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants
+const { O_RDONLY, O_RDWR, O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants
+
+const noRow = `${' '.repeat(rowBytes - 1)}\n`
+
+type FileHandle = import('node:fs/promises').FileHandle
 
 interface Row extends SharedRate {
   readonly processId: string
@@ -67,6 +71,39 @@ export class RateTable implements SharedRates {
     }
   }
 
+  async read(): Promise<readonly SharedRate[]> {
+    const nowMs = systemTimeMs()
+    if (!isInUse(this.#directory, nowMs)) return [] // the usual case: nothing is loaded, and nothing is created
+    const path = this.#path ?? this.#prepare()
+    this.#path = path
+    return withoutTracing(async () => {
+      const file = await fs.promises.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+      try {
+        return (await this.#rowsIn(file, path)).filter(row => row !== undefined)
+      } finally {
+        await file.close()
+      }
+    })
+  }
+
+  leave(): void {
+    const [path, index] = [this.#path, this.#index]
+    if (path === undefined || index === undefined) return
+    this.#index = undefined
+    try {
+      const file = fs.openSync(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
+      try {
+        const row = Buffer.alloc(rowBytes)
+        fs.readSync(file, row, 0, rowBytes, index * rowBytes)
+        if (row.toString('latin1').startsWith(this.#processId)) fs.writeSync(file, noRow, index * rowBytes, 'latin1')
+      } finally {
+        fs.closeSync(file)
+      }
+    } catch {
+      // The row is soon too old to count.
+    }
+  }
+
   /** Creates the directory if it is missing, removes tables that are no longer used, and returns the path of this one. */
   #prepare(): string {
     const directory = this.#directory
@@ -83,12 +120,7 @@ export class RateTable implements SharedRates {
   async #exchangeIn(path: string, own: string): Promise<readonly SharedRate[]> {
     const file = await fs.promises.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600)
     try {
-      const stat = await file.stat()
-      // Another user may have made the directory anew since it was checked, and put a file there.
-      if (!stat.isFile() || !isOurs(stat.uid) || stat.nlink > 1)
-        throw new UnsafePath(`${path} is not a regular file of this user with one name`)
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(maxRows * rowBytes), 0, maxRows * rowBytes, 0)
-      const rows = rowsIn(buffer.toString('latin1', 0, bytesRead))
+      const rows = await this.#rowsIn(file, path)
       const isOfOther = (row: Row | undefined) => row !== undefined && row.processId !== this.#processId
       if (this.#index === undefined || isOfOther(rows[this.#index])) this.#index = freeIndex(rows)
       if (this.#index !== undefined) await file.write(own, this.#index * rowBytes, 'latin1')
@@ -96,6 +128,15 @@ export class RateTable implements SharedRates {
     } finally {
       await file.close()
     }
+  }
+
+  /** @throws UnsafePath if the file may be of another user, who may have made the directory anew since it was checked */
+  async #rowsIn(file: FileHandle, path: string): Promise<(Row | undefined)[]> {
+    const stat = await file.stat()
+    if (!stat.isFile() || !isOurs(stat.uid) || stat.nlink > 1)
+      throw new UnsafePath(`${path} is not a regular file of this user with one name`)
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(maxRows * rowBytes), 0, maxRows * rowBytes, 0)
+    return rowsIn(buffer.toString('latin1', 0, bytesRead))
   }
 
   #rowOf(own: SharedRate, atMs: number): string {
@@ -150,5 +191,15 @@ function removeIfOld(path: string): void {
     if (systemTimeMs() - fs.lstatSync(path).mtimeMs > tableHoldsMs) fs.unlinkSync(path)
   } catch {
     // Another process has removed the table, or it does no harm.
+  }
+}
+
+/** True if a table in the directory was written to during the last seconds. */
+function isInUse(directory: string, nowMs: number): boolean {
+  try {
+    const tables = fs.readdirSync(directory).filter(name => fileName.test(name))
+    return tables.some(name => nowMs - fs.lstatSync(join(directory, name)).mtimeMs <= rowHoldsMs)
+  } catch {
+    return false // there is no directory
   }
 }

@@ -161,6 +161,7 @@ export class Core {
       })
     this.license?.start()
     this.rateExchange = rateExchangeOf({ options, pipeline: this.pipeline, diagnostics })
+    void this.rateExchange?.join()
     this.minSeverity = new MinSeverity(options.shaping.minSeverity)
     this.intake = new (options.identify ? IdentifiedIntake : Intake)(
       {

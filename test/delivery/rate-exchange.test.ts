@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { agreedRate, RateExchange } from '../../src/delivery/rate-exchange.ts'
+import { agreedRate, RateAgreement } from '../../src/delivery/rate-agreement.ts'
+import { RateExchange } from '../../src/delivery/rate-exchange.ts'
 import type { SharedRate } from '../../src/delivery/rate-limiter.ts'
 import type { Shipper, ShipperOptions } from '../../src/index.ts'
 import { resolveOptions } from '../../src/options/resolve.ts'
@@ -94,17 +95,37 @@ describe('the turns of processes that agree', () => {
   })
 })
 
-describe('the rate on which processes agree, if nobody was refused for some time,', () => {
+describe('the rate on which processes agree, exchange by exchange,', () => {
   const calm = (requestsPerSecond: number, sinceRefusedMs = 6000) => rate(requestsPerSecond, { sinceRefusedMs })
+  const agreement = (one: SharedRate, limitPerSecond: number, headersTellRemaining = false) =>
+    new RateAgreement().among(0, one, [one], limitPerSecond, headersTellRemaining)?.requestsPerSecond
+
   it.each<[string, number, SharedRate, number]>([
-    ['grows', 11, calm(10), 40],
+    ['grows if nobody was refused for some time', 10.96, calm(10), 40],
+    ['grows more after that', 14, calm(10, 30_000), 40],
     ['stays within the limit', 10.5, calm(10), 21],
     ['stays if no limit is known', 10, calm(10), Number.POSITIVE_INFINITY],
     ['stays for some seconds', 10, calm(10, 5900), 40],
     ['stays until many requests have been made', 1, calm(1, 49_000), 40],
-    ['grows after many requests', 1.1, calm(1, 50_000), 40],
+    ['grows after many requests', 1.08, calm(1, 50_000), 40],
   ])('%s', (_, expected, one, limitPerSecond) => {
-    expect(agreedRate(one, [one], limitPerSecond)?.requestsPerSecond).toBeCloseTo(expected)
+    expect(agreement(one, limitPerSecond)).toBeCloseTo(expected)
+  })
+
+  it('stays if headers tell the rest of the limit', () => {
+    expect(agreement(calm(10), 40, true)).toBe(10)
+  })
+
+  it('grows by what others used that have gone, unless somebody was refused or that was long ago', () => {
+    const after = (ms: number, own: SharedRate, others: readonly SharedRate[] = []) => {
+      const rates = new RateAgreement()
+      rates.among(0, rate(2), [rate(2), rate(2), rate(2)], 40, true)
+      return rates.among(ms, own, others, 40, true)?.requestsPerSecond
+    }
+    expect(after(5000, calm(2, 3000))).toBe(8)
+    expect(after(5000, calm(2, 3000), [calm(2, 3000)])).toBe(4)
+    expect(after(5000, calm(2, 2900))).toBeUndefined()
+    expect(after(15_001, calm(2))).toBeUndefined()
   })
 })
 
@@ -206,9 +227,12 @@ describe('an exchange of rates', () => {
           exchanges.push(Promise.withResolvers())
           return (exchanges.at(-1) as PromiseWithResolvers<readonly SharedRate[]>).promise
         },
+        read: async () => [],
+        leave: () => {},
       },
       rateLimiter: {
         isShared: () => true,
+        headersTellRemaining: false,
         allowedPerSecond: 100,
         rateToShare: () => rate(10),
         agreeOn: (_, { requestsPerSecond }) => agreed.push(requestsPerSecond),
@@ -229,6 +253,37 @@ describe('an exchange of rates', () => {
     expect(agreed).toEqual([20])
     exchange.close()
     expect(exchange.sharers).toBe(1)
+  })
+})
+
+describe('a process that joins others', () => {
+  const joined = async (others: readonly SharedRate[], allowedPerSecond: number) => {
+    const agreed: number[] = []
+    const exchange = new RateExchange({
+      rates: { read: async () => others, exchange: async () => others, leave: () => {} },
+      rateLimiter: {
+        isShared: () => false,
+        headersTellRemaining: false,
+        allowedPerSecond,
+        rateToShare: () => undefined,
+        agreeOn: (_, { requestsPerSecond }) => agreed.push(requestsPerSecond),
+      },
+      onAgreed: () => {},
+      onTrouble: error => expect(error).toBeUndefined(),
+      random: () => 0,
+    })
+    await exchange.join()
+    exchange.close()
+    return agreed
+  }
+
+  it.each<[string, readonly SharedRate[], number, number[]]>([
+    ['begins with the rate of each of them', [rate(2), rate(4)], 40, [3]],
+    ['begins with its part of the limit if they use all of it', [rate(20), rate(20)], 40, [40 / 3]],
+    ['begins slowly if the limit is unknown', [rate(20)], Number.POSITIVE_INFINITY, [1]],
+    ['is free if there are none', [], 40, []],
+  ])('%s', async (_, others, allowedPerSecond, expected) => {
+    expect(await joined(others, allowedPerSecond)).toEqual(expected)
   })
 })
 

@@ -57,6 +57,33 @@ describe('a table of rates', () => {
     expect(atMs).toBeLessThan(startedMs + 50 + 100)
   })
 
+  it("can be read without a row of one's own, and creates nothing for that", async () => {
+    const [one, newcomer] = [open(), open()]
+    expect(await newcomer.read()).toEqual([])
+    expect(fs.existsSync(directory)).toBe(false)
+    await one.exchange(rate(7))
+    const before = fs.readFileSync(pathOfTable(), 'utf8')
+    expect(await newcomer.read()).toMatchObject([{ requestsPerSecond: 7 }])
+    expect(fs.readFileSync(pathOfTable(), 'utf8')).toBe(before)
+  })
+
+  it('is not read if nobody has written to it for some seconds', async () => {
+    await open().exchange(rate(7))
+    fs.utimesSync(pathOfTable(), new Date(), new Date(Date.now() - 7000))
+    expect(await open().read()).toEqual([])
+  })
+
+  it('has no row of a process that has left', async () => {
+    const [one, two] = [open(), open()]
+    await one.exchange(rate(1))
+    await two.exchange(rate(2))
+    one.leave()
+    one.leave()
+    expect(await two.exchange(rate(2))).toEqual([])
+    await one.exchange(rate(3))
+    expect(await two.exchange(rate(2))).toMatchObject([{ requestsPerSecond: 3 }])
+  })
+
   it('makes no 429 more recent, however often processes pass its time on to each other', async () => {
     const refusedAtMs = Date.now() - 2300
     const processes = [open(), open(), open()].map(table => ({ table, refusedAtMs }))

@@ -1,6 +1,6 @@
 import { vi } from 'vitest'
 import { rarePerSecond } from '../../src/delivery/demand.ts'
-import { agreedRate } from '../../src/delivery/rate-exchange.ts'
+import { RateAgreement, rateOfNewcomer } from '../../src/delivery/rate-agreement.ts'
 import type { SharedRate } from '../../src/delivery/rate-limiter.ts'
 import { Fleet } from '../../src/org/fleet.ts'
 import { isSoak } from '../support/soak-runs.ts'
@@ -64,19 +64,22 @@ export class World {
   #exchangeRates(client: Client): void {
     if (this.#machines === undefined) return
     const machine = Math.floor(this.random() * this.#machines)
+    const agreement = new RateAgreement()
+    const othersAt = (nowMs: number) =>
+      [...this.#rates.values()]
+        .filter(rate => rate.machine === machine)
+        .map(rate => ({
+          ...rate,
+          sinceRefusedMs: rate.sinceRefusedMs + nowMs - rate.atMs,
+          nextStartMs: rate.nextStartMs - nowMs + rate.atMs,
+        }))
     const exchange = () => {
       const { nowMs } = this.clock
       const own = client.pace.isShared(nowMs) || this.#rates.has(client) ? client.pace.rateToShare(nowMs) : undefined
       this.#rates.delete(client)
       if (own !== undefined && client.isActive) {
-        const others = [...this.#rates.values()]
-          .filter(rate => rate.machine === machine)
-          .map(rate => ({
-            ...rate,
-            sinceRefusedMs: rate.sinceRefusedMs + nowMs - rate.atMs,
-            nextStartMs: rate.nextStartMs - nowMs + rate.atMs,
-          }))
-        const agreed = agreedRate(own, others, client.pace.allowedPerSecond)
+        const { allowedPerSecond, headersTellRemaining } = client.pace
+        const agreed = agreement.among(nowMs, own, othersAt(nowMs), allowedPerSecond, headersTellRemaining)
         this.#rates.set(client, { ...own, machine, atMs: nowMs })
         if (agreed !== undefined) client.pace.agreeOn(nowMs, agreed)
         client.pump()
@@ -84,6 +87,8 @@ export class World {
       const afterMs = own === undefined ? firstExchangeMs : exchangeMs
       this.clock.after(afterMs * (0.9 + 0.2 * this.random()), exchange)
     }
+    const joined = rateOfNewcomer(othersAt(this.clock.nowMs), client.pace.allowedPerSecond)
+    if (joined !== undefined) client.pace.agreeOn(this.clock.nowMs, joined)
     this.clock.after(firstExchangeMs * this.random(), exchange)
   }
 

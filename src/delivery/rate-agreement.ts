@@ -1,0 +1,142 @@
+import type { AgreedRate, SharedRate, Turn } from './rate-limiter.ts'
+
+/**
+ * Part of the limit from which on the processes take turns. Below it, processes of other machines share the limit. These
+ * would come off worse: requests at equal distances are refused less than others.
+ */
+const turnsFromPart = 0.9
+/** Minimum time between two turns, in milliseconds: timers are not more exact. */
+const minTurnMs = 5
+/**
+ * Time and number of requests since the last 429 of all processes after which the rate grows: nobody uses the room, then. The
+ * part by which it grows is this part times that number, up to the maximum. Headers that tell the rest of the limit do better.
+ */
+const unrefused = { ms: 6000, requests: 100, partPerRequest: 0.0008, maxPart: 0.4 }
+/**
+ * Time for which processes that remain may use what others have left, and time since the last 429 of all of them from which
+ * on they may, in milliseconds.
+ */
+const heritage = { heldMs: 15_000, afterMs: 3000 }
+
+/** Rate with which a process joins others before it knows the limit, in requests per second. */
+const lowPerSecond = 1
+
+/** Finds the rate of a process among others of its machine, exchange by exchange. */
+export class RateAgreement {
+  /** What all used together when most of them were there, in requests per second. */
+  #most: { readonly perSecond: number; readonly processes: number; readonly atMs: number } | undefined
+
+  /**
+   * Returns the rate with which the process continues: see `agreedRate`. The mean of all rates grows if nobody was refused
+   * for some time, or if processes have gone.
+   *
+   * @param nowMs monotonic time, in milliseconds
+   */
+  among(
+    nowMs: number,
+    own: SharedRate,
+    others: readonly SharedRate[],
+    limitPerSecond: number,
+    headersTellRemaining: boolean,
+  ): AgreedRate | undefined {
+    const processes = others.length + 1
+    if (this.#most !== undefined && nowMs - this.#most.atMs > heritage.heldMs) this.#most = undefined
+    const left = this.#most !== undefined && this.#most.processes > processes ? this.#most.perSecond : 0
+    const mayGrow = limitPerSecond < Number.POSITIVE_INFINITY && !headersTellRemaining
+    const agreed = agreedRate(own, others, limitPerSecond, (perSecond, sinceRefusedMs) => {
+      const grown = mayGrow ? perSecond * growthAfter(sinceRefusedMs, perSecond) : perSecond
+      return sinceRefusedMs >= heritage.afterMs ? Math.max(grown, left) : grown
+    })
+    if (agreed !== undefined && (this.#most === undefined || processes >= this.#most.processes)) {
+      this.#most = { perSecond: agreed.requestsPerSecond * processes, processes, atMs: nowMs }
+    }
+    return agreed
+  }
+}
+
+/** Returns the factor by which rates grow that nobody has refused for some time. */
+function growthAfter(sinceRefusedMs: number, perSecondInAll: number): number {
+  const requests = (sinceRefusedMs / 1000) * perSecondInAll
+  const isLong = sinceRefusedMs >= unrefused.ms && requests >= unrefused.requests
+  return isLong ? 1 + Math.min(requests * unrefused.partPerRequest, unrefused.maxPart) : 1
+}
+
+/**
+ * Returns the rate of a process that joins others: that of each of them, within the limit. If the limit is unknown yet, the
+ * rate is low, because others of the machine may use the whole limit. `undefined` if there are no others.
+ */
+export function rateOfNewcomer(others: readonly SharedRate[], limitPerSecond: number): AgreedRate | undefined {
+  if (others.length === 0) return undefined
+  const maxPerSecond = limitPerSecond === Number.POSITIVE_INFINITY ? lowPerSecond : limitPerSecond / (others.length + 1)
+  return {
+    requestsPerSecond: Math.min(meanOf(others.map(rate => rate.requestsPerSecond)), maxPerSecond),
+    refusedPart: meanOf(others.map(rate => rate.refusedPart)),
+    sinceRefusedMs: Math.min(...others.map(rate => rate.sinceRefusedMs)),
+  }
+}
+
+/**
+ * Returns the rate with which this process continues: the mean of all rates, but together no more than the limit. Rates of
+ * processes that may have no more than what they have are left out of the mean. `undefined` if there is no other rate, or
+ * if this process may have no more. If all rates are trials, a process whose trial fits into its part of the limit goes on
+ * with it.
+ *
+ * @param limitPerSecond limit of all processes together, in requests per second; `Infinity` if it is unknown
+ * @param raised returns what all may use together, from what they use and the time since the last 429
+ */
+export function agreedRate(
+  own: SharedRate,
+  others: readonly SharedRate[],
+  limitPerSecond: number,
+  raised: (perSecondInAll: number, sinceRefusedMs: number) => number = perSecondInAll => perSecondInAll,
+): AgreedRate | undefined {
+  const rates = [own, ...others]
+  const sinceRefusedMs = Math.min(...rates.map(rate => rate.sinceRefusedMs))
+  const used = sumOf(rates.map(rate => rate.requestsPerSecond))
+  const inAll = Math.min(raised(used, sinceRefusedMs), limitPerSecond)
+  if (others.length === 0 && inAll <= used) return undefined
+  const requestsPerSecond = inAll / rates.length
+  const mayHaveMore = (rate: SharedRate) => !rate.isMaximum || rate.requestsPerSecond >= requestsPerSecond
+  if (!mayHaveMore(own)) return undefined
+  const [free, full] = [others.filter(mayHaveMore), others.filter(rate => !mayHaveMore(rate))]
+  if (full.length > 0)
+    return agreedRate(own, free, limitPerSecond - sumOf(full.map(rate => rate.requestsPerSecond)), raised)
+  if (rates.every(({ isTrial }) => isTrial) && own.requestsPerSecond <= limitPerSecond / rates.length) return undefined
+  return {
+    requestsPerSecond,
+    refusedPart: meanOf(rates.map(rate => rate.refusedPart)),
+    sinceRefusedMs,
+    turn: inAll < limitPerSecond * turnsFromPart ? undefined : turnOf(own, others, requestsPerSecond, limitPerSecond),
+  }
+}
+
+/**
+ * Returns the turn of a process. The order of the next requests stays, and together they are moved by as little as
+ * possible: the time of each, less its place in the order, is the same on average before and after. So the processes
+ * arrive at the same turns without talking about them.
+ */
+function turnOf(
+  own: SharedRate,
+  others: readonly SharedRate[],
+  perSecond: number,
+  limitPerSecond: number,
+): Turn | undefined {
+  const processes = others.length + 1
+  const intervalMs = 1000 / perSecond
+  const distanceMs = intervalMs / processes
+  if (distanceMs < minTurnMs) return undefined
+  const inInterval = ({ nextStartMs }: SharedRate) => nextStartMs - Math.floor(nextStartMs / intervalMs) * intervalMs
+  const ownMs = inInterval(own)
+  const inOrder = [ownMs, ...others.map(inInterval)].sort((one, other) => one - other)
+  const firstTurns = inOrder.map((ms, place) => ms - place * distanceMs)
+  const ownFirstTurn = firstTurns[inOrder.indexOf(ownMs)] as number
+  return { moveMs: meanOf(firstTurns) - ownFirstTurn, distanceMs, maxPerSecond: limitPerSecond / processes }
+}
+
+function meanOf(numbers: readonly number[]): number {
+  return sumOf(numbers) / numbers.length
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0)
+}
