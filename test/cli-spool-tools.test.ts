@@ -31,6 +31,22 @@ function craft(directory: string, dataset: string, lines: readonly string[]): st
   return path
 }
 
+describe.concurrent('a directory of another user in a spool', () => {
+  it.runIf(process.getuid?.() === 0).each([
+    ['verify', 1, /^20200101T000000Z-00000001: the directory belongs to another user$/m],
+    ['export', 1, /20200101T000000Z-00000001 is left out: the directory belongs to another user\./],
+    ['show', 0, /20200101T000000Z-00000001 is left out: the directory belongs to another user\./],
+  ])('is named by %s', async (command, expected, message) => {
+    using spool = makeSpool()
+    await leaveByKill(spool.directory, '', 1)
+    fs.chownSync(craft(spool.directory, 'd', ['{"n":1}']), 65_534, 65_534)
+    const { code, stdout, stderr } = await logferry(['spool', command, spool.directory])
+    expect(code).toBe(expected)
+    expect(stdout + stderr).toMatch(message)
+    expect(stdout).toMatch(/"n":0|n=0|1 event in 1 segment is intact/)
+  })
+})
+
 describe.concurrent('logferry spool show', () => {
   it('keeps the order of events of several datasets within a millisecond', async () => {
     using spool = makeSpool()
@@ -277,6 +293,7 @@ describe.concurrent('logferry spool send --to', () => {
         elsewhere: [],
         inUse: 0,
         foreignDirectories: 0,
+        unreadableDirectories: {},
       },
     })
     expect(emulator.eventCount('d')).toBe(9)

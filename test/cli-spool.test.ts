@@ -51,7 +51,14 @@ describe.concurrent('logferry spool ls', () => {
     expect(newestMs).toBeGreaterThanOrEqual(oldestMs)
     expect(newestMs).toBeLessThanOrEqual(Date.now())
     const refused = { rejected: 0, resending: 0 }
-    const left = { directory: spool.directory, ...refused, foreignDirectories: 0, leftBehind: counts, inUse: none }
+    const left = {
+      directory: spool.directory,
+      ...refused,
+      foreignDirectories: 0,
+      unreadableDirectories: {},
+      leftBehind: counts,
+      inUse: none,
+    }
     expect(others).toEqual(left)
   })
 

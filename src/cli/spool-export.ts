@@ -1,4 +1,4 @@
-import { withoutDestination } from '../spool/file-names.ts'
+import { shownPath } from '../spool/file-names.ts'
 import { readSpool, type SpooledEvent } from '../spool/read-spool.ts'
 import { counted } from '../text/counted.ts'
 import { escapeJson } from '../text/escape-json.ts'
@@ -35,8 +35,8 @@ stopped before the end.`,
       for await (const segment of readSpool(directory)) {
         if (signal.aborted) return stopped()
         if ('reason' in segment) {
-          const path = `${withoutDestination(segment.directory)}/${segment.name}`
-          if (unreadable++ < maxNamed) printError(`logferry: ${path} is left out: ${toShortLine(segment.reason)}.`)
+          if (unreadable++ < maxNamed)
+            printError(`logferry: ${shownPath(segment)} is left out: ${toShortLine(segment.reason)}.`)
           continue
         }
         lost += segment.lost

@@ -5,7 +5,16 @@ import { escapeJson } from '../text/escape-json.ts'
 import { toShortLine } from '../text/short-line.ts'
 import type { Command } from './command.ts'
 import { print } from './print.ts'
-import { directoryOf, foreign, inUse, leftBehind, lookInto, maxPathChars, spoolDirectory, sum } from './spool.ts'
+import {
+  directoryOf,
+  inUse,
+  leftBehind,
+  lookInto,
+  maxPathChars,
+  spoolDirectory,
+  sum,
+  unreadableNotes,
+} from './spool.ts'
 
 export const command: Command = {
   description: `Lists the events that wait in a spool, with one line for each process. The state is 'in use' while the
@@ -41,7 +50,7 @@ function inWords(directory: string, contents: SpoolContents): string {
       `${counted(damaged, 'record is', 'records are')} damaged or missing. \`logferry spool verify\` names each.`,
     contents.rejected > 0 && `${counted(contents.rejected, 'refused event')} in rejected.ndjson.`,
     contents.resending > 0 && resendingNotice(contents.resending),
-    foreign(contents),
+    unreadableNotes(contents).join('\n'),
     left > 0 &&
       'The next process that ships to the same service delivers what is left behind, or `logferry spool send` does.',
   ]

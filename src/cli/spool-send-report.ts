@@ -7,7 +7,7 @@ import { escapeJson } from '../text/escape-json.ts'
 import { toShortLine } from '../text/short-line.ts'
 import { type Ending, endingNames } from './ending.ts'
 import { keptRefusals } from './refused-count.ts'
-import { foreign, inUse, maxPathChars, sum } from './spool.ts'
+import { hasUnreadable, inUse, maxPathChars, sum, unreadableNotes } from './spool.ts'
 
 /** Counts of events by their fate. */
 export interface Delivered {
@@ -47,7 +47,7 @@ export function addCounts(one: Delivered, other: Delivered): Delivered {
 
 /** True if events stay in the spool that are of no running process, or were lost. */
 export function isSomethingLeft({ counts, rest, elsewhere, after }: SendReport): boolean {
-  return counts.lost > 0 || rest.length > 0 || elsewhere.length > 0 || after.foreignDirectories > 0
+  return counts.lost > 0 || rest.length > 0 || elsewhere.length > 0 || hasUnreadable(after)
 }
 
 export function sendReportInWords(report: SendReport): string {
@@ -74,6 +74,7 @@ export function sendReportInJson(report: SendReport): string {
     elsewhere: named(elsewhere),
     inUse: sum(inUse(after)).events,
     foreignDirectories: after.foreignDirectories,
+    unreadableDirectories: after.unreadableDirectories,
   }
   return escapeJson(JSON.stringify({ directory, ...counts, ending: endingNames[ending], ...left }, null, 2))
 }
@@ -94,9 +95,8 @@ function elsewhereInWords({ name, events, destination }: ProcessContents): strin
 /** Returns lines about the events of running processes, which deliver these themselves, and of other users. */
 export function othersInWords(contents: SpoolContents): string[] {
   const { events } = sum(inUse(contents))
-  const others = foreign(contents)
   return [
     ...(events > 0 ? [`Left alone: ${counted(events, 'event')} of running processes`] : []),
-    ...(others === undefined ? [] : [others]),
+    ...unreadableNotes(contents),
   ]
 }

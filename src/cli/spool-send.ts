@@ -11,7 +11,16 @@ import type { Ending } from './ending.ts'
 import { createWith } from './option-remedies.ts'
 import { print, printError } from './print.ts'
 import { serviceOf, serviceOptions } from './service.ts'
-import { directoryOf, leftBehind, lookInto, maxPathChars, spoolDirectory, sum, timeoutMsOf } from './spool.ts'
+import {
+  directoryOf,
+  hasUnreadable,
+  leftBehind,
+  lookInto,
+  maxPathChars,
+  spoolDirectory,
+  sum,
+  timeoutMsOf,
+} from './spool.ts'
 import { deliver, timeoutOption } from './spool-delivery.ts'
 import {
   addCounts,
@@ -74,7 +83,8 @@ moved to rejected.ndjson in the spool.`,
 
 function nothingLeft({ directory, after }: SendReport): string {
   const path = toShortLine(directory, undefined, maxPathChars)
-  return [`Nothing is left behind in ${path}.`, ...othersInWords(after)].join('\n')
+  const nothing = hasUnreadable(after) ? 'Nothing that can be read is left behind' : 'Nothing is left behind'
+  return [`${nothing} in ${path}.`, ...othersInWords(after)].join('\n')
 }
 
 /** Sends the events for the service that the options name. */

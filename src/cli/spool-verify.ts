@@ -1,4 +1,4 @@
-import { withoutDestination } from '../spool/file-names.ts'
+import { shownPath } from '../spool/file-names.ts'
 import {
   type LettersReport,
   type SegmentProblem,
@@ -57,7 +57,7 @@ class Verification {
   }
 
   addSegment(report: SegmentReport): void {
-    this.#segments++
+    if (report.name !== '') this.#segments++
     this.#events += report.events
     this.#bytes += report.bytes
     this.#lost += report.lost
@@ -91,7 +91,7 @@ class Verification {
         .map(lettersInWords)
         .join('\n'),
       this.#segments === 0
-        ? `No events wait in ${toShortLine(this.#directory, undefined, maxPathChars)}.`
+        ? `No ${this.#damagedSegments === 0 ? '' : 'readable '}events wait in ${toShortLine(this.#directory, undefined, maxPathChars)}.`
         : `${counted(this.#events, 'event')} in ${segments} ${this.#events === 1 ? 'is' : 'are'} intact.`,
       this.#lost > 0 && `${counted(this.#lost, 'event')} ${isAre} damaged or missing. Check the disk.`,
       this.#letters
@@ -102,8 +102,9 @@ class Verification {
   }
 }
 
-function segmentInWords({ directory, name, problems, problemCount, bytes }: SegmentReport): string {
-  const path = `${withoutDestination(directory)}/${name}`
+function segmentInWords(report: SegmentReport): string {
+  const { problems, problemCount, bytes } = report
+  const path = shownPath(report)
   const more = problemCount - problems.length
   const lines = problems.map(problem => `${path}: ${problemInWords(problem, bytes)}`)
   return [...lines, ...(more > 0 ? [`${path}: and ${counted(more, 'other place')}`] : [])].join('\n')

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { UnsafePath } from '../files/private-directory.ts'
-import { isDirectoryName, isFor, nameOfDestination } from '../spool/file-names.ts'
+import { isDirectoryName, isFor, nameOfDestination, withoutDestination } from '../spool/file-names.ts'
 import { type ProcessContents, type SpoolContents, spoolContents } from '../spool/inspect.ts'
 import { counted } from '../text/counted.ts'
 import { toShortLine } from '../text/short-line.ts'
@@ -160,9 +160,15 @@ export function sum(processes: readonly ProcessContents[]) {
   return total
 }
 
-/** Returns a note about the directories of other users, or `undefined` if there are none. */
-export function foreign({ foreignDirectories }: SpoolContents): string | undefined {
-  if (foreignDirectories === 0) return undefined
+/** Returns notes about the directories that cannot be read. */
+export function unreadableNotes({ foreignDirectories, unreadableDirectories }: SpoolContents): string[] {
+  const notes = Object.entries(unreadableDirectories).map(([name, reason]) => `${withoutDestination(name)}: ${reason}.`)
+  if (foreignDirectories === 0) return notes
   const are = counted(foreignDirectories, 'directory belongs', 'directories belong')
-  return `${are} to another user, and cannot be read. ${userRemedy}`
+  return [...notes, `${are} to another user, and cannot be read. ${userRemedy}`]
+}
+
+/** True if the spool has directories that cannot be read. */
+export function hasUnreadable({ foreignDirectories, unreadableDirectories }: SpoolContents): boolean {
+  return foreignDirectories > 0 || Object.keys(unreadableDirectories).length > 0
 }

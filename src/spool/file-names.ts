@@ -66,6 +66,12 @@ export function withoutDestination(directory: string): string {
   return directory.slice(0, '20261121T104103Z-4f2a9c1b'.length)
 }
 
+/** Returns the path of a segment, or of its directory if `name` is empty, as it is shown. */
+export function shownPath({ directory, name }: { readonly directory: string; readonly name: string }): string {
+  const path = withoutDestination(directory)
+  return name === '' ? path : `${path}/${name}`
+}
+
 export function isDirectoryName(name: string): boolean {
   return directoryPattern.test(name)
 }

@@ -9,7 +9,7 @@ import { noFollow } from './node-fs.ts'
 import { writtenAt } from './read-spool.ts'
 import { countTaken } from './resend-directory.ts'
 import { maxSegmentBytes, readSegment } from './segment-format.ts'
-import { directoriesIn, type SegmentFile, segmentsIn } from './spool-directory.ts'
+import { directoriesIn, readableSegmentsIn, type SegmentFile } from './spool-directory.ts'
 
 /** The contents of a spool. */
 export interface SpoolContents {
@@ -21,6 +21,8 @@ export interface SpoolContents {
   readonly resending: number
   /** Number of directories of other users. Only these users can deliver the events in them. */
   readonly foreignDirectories: number
+  /** Names of directories of this user that cannot be read, with the reason. */
+  readonly unreadableDirectories: Readonly<Record<string, string>>
 }
 
 /** The contents of one process's directory in the spool. */
@@ -66,17 +68,28 @@ export async function spoolContents(root: string, onRead: (events: number) => vo
   let foreignDirectories = 0
   const names = await directoriesIn(root, nodeDisk, () => foreignDirectories++)
   const processes: ProcessContents[] = []
-  for (const name of names) processes.push(await processContents(root, name, onRead))
+  const unreadableDirectories: Record<string, string> = {}
+  for (const name of names) {
+    const files = await readableSegmentsIn(root, name, nodeDisk)
+    if (typeof files === 'string') unreadableDirectories[name] = files
+    else processes.push(await processContents(root, name, files, onRead))
+  }
   const resending = countTaken(root)
-  return { processes, rejected: (await countDeadLetters(root)) + resending, resending, foreignDirectories }
+  const rejected = (await countDeadLetters(root)) + resending
+  return { processes, rejected, resending, foreignDirectories, unreadableDirectories }
 }
 
-async function processContents(root: string, name: string, onRead: (events: number) => void): Promise<ProcessContents> {
+async function processContents(
+  root: string,
+  name: string,
+  files: readonly SegmentFile[],
+  onRead: (events: number) => void,
+): Promise<ProcessContents> {
   const isInUse = await isClaimed(join(root, name))
   const datasets = new Map<string, number>()
   let [segments, events, bytes, damaged] = [0, 0, 0, 0]
   let [oldestMs, newestMs] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
-  for (const file of await segmentsIn(root, name, nodeDisk)) {
+  for (const file of files) {
     const segment = await segmentContents(join(root, name), file)
     if (segment === undefined) continue
     segments++

@@ -5,7 +5,7 @@ import { assertPrivate } from '../files/private-directory.ts'
 import { nodeDisk } from './disk.ts'
 import { whyNoEvent } from './event-line.ts'
 import { maxSegmentBytes, type RefusedRecord, readSegment } from './segment-format.ts'
-import { directoriesIn, type SegmentFile, segmentsIn } from './spool-directory.ts'
+import { directoriesIn, ofAnotherUser, readableSegmentsIn, type SegmentFile } from './spool-directory.ts'
 
 /** A segment as a reader finds it. Nothing is locked or changed: its owner may deliver it at the same time. */
 export interface SpooledSegment {
@@ -27,9 +27,10 @@ export interface SpooledEvent {
   readonly writtenMs: number
 }
 
-/** A segment that cannot be read. */
+/** A segment or a directory that cannot be read. */
 export interface UnreadableSegment {
   readonly directory: string
+  /** Empty for the directory itself. */
   readonly name: string
   readonly reason: string
 }
@@ -45,12 +46,19 @@ const newline = 0x0a
  */
 export async function* readSpool(root: string): AsyncGenerator<SpooledSegment | UnreadableSegment> {
   await assertSpool(root)
-  for (const directory of await directoriesIn(root, nodeDisk)) {
-    for (const file of await segmentsIn(root, directory, nodeDisk)) {
+  const foreign: string[] = []
+  for (const directory of await directoriesIn(root, nodeDisk, name => foreign.push(name))) {
+    const files = await readableSegmentsIn(root, directory, nodeDisk)
+    if (typeof files === 'string') {
+      yield { directory, name: '', reason: files }
+      continue
+    }
+    for (const file of files) {
       const segment = await readSpooledSegment(root, directory, file)
       if (segment !== undefined) yield segment
     }
   }
+  for (const directory of foreign) yield { directory, name: '', reason: ofAnotherUser }
 }
 
 /** @throws UnsafePath | any error from the disk */

@@ -260,6 +260,23 @@ export async function segmentsIn(root: string, name: string, disk: Disk): Promis
   return entries.filter(entry => !entry.isDirectory).sort((one, other) => (one.name < other.name ? -1 : 1))
 }
 
+/**
+ * Returns the segments in a directory of a spool, oldest first, or the reason why the directory cannot be read. One
+ * unreadable directory must not hide the others.
+ */
+export async function readableSegmentsIn(root: string, name: string, disk: Disk): Promise<SegmentFile[] | string> {
+  try {
+    return await segmentsIn(root, name, disk)
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException
+    if (syscall === undefined) throw error
+    return code === 'ENOENT' ? [] : `the directory cannot be read (${code})`
+  }
+}
+
+/** The reason why the directory of another user is left out. */
+export const ofAnotherUser = 'the directory belongs to another user'
+
 /** Adds up the bytes of the files. Files too large to be read are left out, so that they do not use up the limit. */
 function bytesOf(files: readonly SegmentFile[]): number {
   return files.reduce((sum, { bytes }) => sum + (bytes > maxSegmentBytes ? 0 : bytes), 0)

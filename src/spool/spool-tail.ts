@@ -5,7 +5,7 @@ import { whyNoEvent } from './event-line.ts'
 import { noFollow } from './node-fs.ts'
 import { eventsIn, type SpooledEvent, writtenAt } from './read-spool.ts'
 import { isSealed, maxSegmentBytes, readSegment } from './segment-format.ts'
-import { directoriesIn, segmentsIn } from './spool-directory.ts'
+import { directoriesIn, readableSegmentsIn } from './spool-directory.ts'
 
 /** Called with the events of one segment; the next segment is read after the promise has resolved. */
 export type OnEvents = (events: readonly SpooledEvent[]) => Promise<void>
@@ -70,7 +70,8 @@ export class SpoolTail {
     const directory = known ?? { highest: 0, open: new Map<string, OpenSegment>() }
     this.#directories.set(name, directory)
     const { highest } = directory
-    const files = await segmentsIn(this.#root, name, nodeDisk)
+    const files = await readableSegmentsIn(this.#root, name, nodeDisk)
+    if (typeof files === 'string') return 0
     const newFiles = files.filter(file => numberOf(file.name) > highest)
     let missed = await this.#readOn(directory, new Set(files.map(file => file.name)), onEvents)
     for (const file of newFiles) {

@@ -6,11 +6,12 @@ import { whyNoEvent } from './event-line.ts'
 import { deadLettersName, olderDeadLettersName } from './file-names.ts'
 import { assertSpool } from './read-spool.ts'
 import { isSealed, maxSegmentBytes, partsOf, readSegment, type SegmentPart } from './segment-format.ts'
-import { directoriesIn, type SegmentFile, segmentsIn } from './spool-directory.ts'
+import { directoriesIn, ofAnotherUser, readableSegmentsIn, type SegmentFile } from './spool-directory.ts'
 
-/** The result of checking one segment. */
+/** The result of checking one segment, or of a directory that cannot be read. */
 export interface SegmentReport {
   readonly directory: string
+  /** Empty for the directory itself. */
   readonly name: string
   readonly bytes: number
   /** `undefined` if no record is intact. */
@@ -57,13 +58,30 @@ const maxProblems = 20
  */
 export async function* verifySegments(root: string): AsyncGenerator<SegmentReport> {
   await assertSpool(root)
-  for (const directory of await directoriesIn(root, nodeDisk)) {
+  const foreign: string[] = []
+  for (const directory of await directoriesIn(root, nodeDisk, name => foreign.push(name))) {
+    const files = await readableSegmentsIn(root, directory, nodeDisk)
+    if (typeof files === 'string') {
+      yield unreadableReport({ directory, name: '', bytes: 0, isInUse: false }, files, 0)
+      continue
+    }
     const isInUse = await isClaimed(join(root, directory))
-    for (const file of await segmentsIn(root, directory, nodeDisk)) {
+    for (const file of files) {
       const report = await verifySegment(root, directory, file, isInUse)
       if (report !== undefined) yield report
     }
   }
+  for (const directory of foreign)
+    yield unreadableReport({ directory, name: '', bytes: 0, isInUse: false }, ofAnotherUser, 0)
+}
+
+function unreadableReport(
+  base: Pick<SegmentReport, 'directory' | 'name' | 'bytes' | 'isInUse'>,
+  reason: string,
+  lost = 1,
+): SegmentReport {
+  const problems = [{ kind: 'unreadable', reason } as const]
+  return { ...base, dataset: undefined, events: 0, isSealed: false, lost, problems, problemCount: 1 }
 }
 
 /** Returns `undefined` if the segment was delivered meanwhile. */
@@ -74,18 +92,14 @@ async function verifySegment(
   isInUse: boolean,
 ): Promise<SegmentReport | undefined> {
   const base = { directory, name: file.name, bytes: file.bytes, isInUse }
-  const unreadable = (reason: string): SegmentReport => {
-    const problems = [{ kind: 'unreadable', reason } as const]
-    return { ...base, dataset: undefined, events: 0, isSealed: false, lost: 1, problems, problemCount: 1 }
-  }
-  if (file.bytes > maxSegmentBytes) return unreadable('the file is too large for a segment')
+  if (file.bytes > maxSegmentBytes) return unreadableReport(base, 'the file is too large for a segment')
   let bytes: Buffer
   try {
     bytes = await nodeDisk.read(join(root, directory, file.name))
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException
     if (syscall === undefined) throw error
-    return code === 'ENOENT' ? undefined : unreadable(`the file cannot be read (${code})`)
+    return code === 'ENOENT' ? undefined : unreadableReport(base, `the file cannot be read (${code})`)
   }
   const sealed = isSealed(bytes)
   // The owner of a segment in use is just writing its end.

@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { nodeDisk } from '../../src/spool/disk.ts'
 import { isSealed, partsOf, readSegment, recordBytes, writeEnd, writeRecord } from '../../src/spool/segment-format.ts'
+import { readableSegmentsIn } from '../../src/spool/spool-directory.ts'
 import { SpoolTail } from '../../src/spool/spool-tail.ts'
 import { soakRuns } from '../support/soak-runs.ts'
 
@@ -26,6 +28,16 @@ function endRecord(count: number): Buffer {
 function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, index) => from + index)
 }
+
+it('a directory that cannot be read hides no others', async () => {
+  const list = async (path: string) => {
+    if (path.endsWith('locked')) throw Object.assign(new Error('no'), { code: 'EACCES', syscall: 'scandir' })
+    throw Object.assign(new Error('gone'), { code: 'ENOENT', syscall: 'scandir' })
+  }
+  const disk = { ...nodeDisk, list }
+  expect(await readableSegmentsIn('/spool', 'locked', disk)).toBe('the directory cannot be read (EACCES)')
+  expect(await readableSegmentsIn('/spool', 'gone', disk)).toEqual([])
+})
 
 describe('a reader that follows a spool', () => {
   let root: string

@@ -1,6 +1,6 @@
 import { EventIndex } from '../../dev/event-index.ts'
 import type { EventsAnswer } from '../../dev/protocol.ts'
-import { withoutDestination } from '../../spool/file-names.ts'
+import { shownPath } from '../../spool/file-names.ts'
 import { assertSpool, readSpool, type SpooledEvent } from '../../spool/read-spool.ts'
 import { SpoolTail } from '../../spool/spool-tail.ts'
 import { counted } from '../../text/counted.ts'
@@ -73,7 +73,7 @@ export async function newestInSpool(directory: string, search: Search, signal: A
   for await (const segment of readSpool(directory)) {
     if (signal.aborted) break
     if ('reason' in segment) {
-      if (left.length < maxNamed) left.push(`${segmentPath(segment)} is left out: ${toShortLine(segment.reason)}.`)
+      if (left.length < maxNamed) left.push(`${shownPath(segment)} is left out: ${toShortLine(segment.reason)}.`)
       continue
     }
     lost += segment.lost
@@ -116,8 +116,4 @@ export async function* followSpool(
 function missedNotice(count: number): string {
   const batches = counted(count, 'batch was', 'batches were')
   return `${batches} delivered, or could not be read, before the events were printed.`
-}
-
-function segmentPath({ directory, name }: { readonly directory: string; readonly name: string }): string {
-  return `${withoutDestination(directory)}/${name}`
 }
