@@ -126,8 +126,9 @@ describe.concurrent('logferry spool resend-rejected', () => {
       Array.from({ length: 2500 }, (_, n) => n % 10),
     )
     emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
-    const { code, stdout } = await resend(spool.directory, emulator, '--timeout', '0.5')
+    const { code, stdout, stderr } = await resend(spool.directory, emulator, '--timeout', '0.5')
     expect(code).toBe(1)
+    expect(stderr).not.toContain('dropped')
     expect(stdout).toMatch(/^Delivered: 0 events\nNot sent: 2,500 events, because the time was up\n/)
     expect(letters(spool.directory)).toHaveLength(2500)
   })

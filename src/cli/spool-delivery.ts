@@ -22,19 +22,19 @@ const progressEveryMs = 5000
  * Delivers events, prints progress and warnings to standard error, and closes the shipper.
  *
  * @param work resolves when the events are delivered; by default, those that the shipper finds in its spool. The signal is
- * aborted before the shipper is closed: from then on, `work` must ship nothing.
+ * aborted before the shipper is closed: from then on, `work` must ship nothing. What it has not delivered stays where it is.
  */
 export async function deliver(
   shipper: Shipper,
   total: number,
   timeoutMs: number | undefined,
-  work: (shipper: Shipper, signal: AbortSignal) => Promise<unknown> = () => shipper.flush({ timeoutMs: maxTimeoutMs }),
+  work?: (shipper: Shipper, signal: AbortSignal) => Promise<unknown>,
 ): Promise<Ending> {
   const { promise: brokenOff, resolve: breakOff } = Promise.withResolvers<Ending>()
   const over = new AbortController()
   shipper.on('warning', ({ code, message }) => {
-    if (!over.signal.aborted || code === 'LOGFERRY_DROPPED')
-      printError(inCommandWords(message, { timeout: timeoutOption }))
+    const isLoss = code === 'LOGFERRY_DROPPED' && work === undefined
+    if (!over.signal.aborted || isLoss) printError(inCommandWords(message, { timeout: timeoutOption }))
   })
   const stop = () => breakOff('the command was stopped')
   for (const signal of stopSignals) process.once(signal, stop)
@@ -46,7 +46,8 @@ export async function deliver(
   }, progressEveryMs)
   printError(`Delivering ${counted(total, 'event')} …`)
   try {
-    return await Promise.race([work(shipper, over.signal).then(() => 'done' as const), brokenOff])
+    const delivered = work?.(shipper, over.signal) ?? shipper.flush({ timeoutMs: maxTimeoutMs })
+    return await Promise.race([delivered.then(() => 'done' as const), brokenOff])
   } finally {
     over.abort() // the report says what stays
     stopClock()

@@ -2,6 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { UnsafePath } from '../files/private-directory.ts'
+import { TooLarge } from '../spool/dead-letter-files.ts'
 import { isDirectoryName, isFor, nameOfDestination, withoutDestination } from '../spool/file-names.ts'
 import { type ProcessContents, type SpoolContents, spoolContents } from '../spool/inspect.ts'
 import { counted } from '../text/counted.ts'
@@ -108,6 +109,10 @@ export function explainUnreadable(error: unknown, directory: string): 1 {
   if (error instanceof UnsafePath) {
     const reason = toShortLine(error.message, undefined, maxPathChars)
     printError(`logferry: ${path} is not used, because ${reason}. ${userRemedy}`)
+    return 1
+  }
+  if (error instanceof TooLarge) {
+    printError(`logferry: ${toShortLine(error.message, undefined, maxPathChars)}. Split the file.`)
     return 1
   }
   const { code, syscall } = error as NodeJS.ErrnoException

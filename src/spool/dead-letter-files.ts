@@ -31,8 +31,14 @@ export interface UnreadableLetter extends LetterLine {
   readonly reason: string
 }
 
-/** Maximum size of a file that is read, in bytes. Logferry starts a new file at 8 MiB. */
-export const maxLettersBytes = 67_108_864
+/**
+ * Maximum size of a file that is read, in bytes. An application starts a new file at 8 MiB. `spool send` starts none, and
+ * `resend-rejected` may put two files back into one.
+ */
+export const maxLettersBytes = 268_435_456
+
+/** Thrown for a file of refused events that is too large to be read. */
+export class TooLarge extends Error {}
 
 const newline = 0x0a
 
@@ -40,6 +46,7 @@ const newline = 0x0a
  * Reads a file of refused events. Returns `undefined` if the file does not exist.
  *
  * @throws UnsafePath if the file may be another program's
+ * @throws TooLarge
  * @throws any error from the disk
  */
 export function readLettersFile(path: string): Buffer | undefined {
@@ -54,8 +61,8 @@ export function readLettersFile(path: string): Buffer | undefined {
   }
 }
 
-export function tooLarge(path: string): UnsafePath {
-  return new UnsafePath(`${path} has more than ${maxLettersBytes} bytes; split the file`)
+export function tooLarge(path: string): TooLarge {
+  return new TooLarge(`${path} has more than ${maxLettersBytes / 1_048_576} MiB`)
 }
 
 /**

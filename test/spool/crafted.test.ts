@@ -158,7 +158,7 @@ describe('logferry spool ls, of a crafted spool', () => {
       stdout: expect.stringMatching(/1 refused event/),
     })
     const resent = await logferry(['spool', 'resend-rejected', directory], { LOGFERRY_URL: 'http://localhost:9' })
-    expect(resent.stderr).toContain('has more than 67108864 bytes; split the file')
+    expect(resent.stderr).toContain('has more than 256 MiB. Split the file.')
     expect(fs.statSync(rejected).size).toBe(2 ** 36)
   })
 })
