@@ -9,6 +9,7 @@ const firstExchangeMs = 300
 const troubleMs = 30_000
 /** Number of exchanges in a row without a rate to share after which they end. */
 const maxIdle = 15
+
 /** Where processes tell each other their rates. */
 export interface SharedRates {
   /** Tells the others the rate of this process. Returns the rates that others have told during the last seconds. */
