@@ -11,7 +11,7 @@ const minTurnMs = 5
  * Time and number of requests since the last 429 of all processes after which the rate grows: nobody uses the room, then. The
  * part by which it grows is this part times that number, up to the maximum. Headers that tell the rest of the limit do better.
  */
-const unrefused = { ms: 6000, requests: 100, partPerRequest: 0.0008, maxPart: 0.4 }
+const unrefused = { ms: 6000, requests: 200, partPerRequest: 0.0008, maxPart: 0.4 }
 /**
  * Time for which processes that remain may use what others have left, and time since the last 429 of all of them from which
  * on they may, in milliseconds.
@@ -42,7 +42,7 @@ export class RateAgreement {
     const processes = others.length + 1
     if (this.#most !== undefined && nowMs - this.#most.atMs > heritage.heldMs) this.#most = undefined
     const left = this.#most !== undefined && this.#most.processes > processes ? this.#most.perSecond : 0
-    const mayGrow = limitPerSecond < Number.POSITIVE_INFINITY && !headersTellRemaining
+    const mayGrow = others.length > 0 && limitPerSecond < Number.POSITIVE_INFINITY && !headersTellRemaining
     const agreed = agreedRate(own, others, limitPerSecond, (perSecond, sinceRefusedMs) => {
       const grown = mayGrow ? perSecond * growthAfter(sinceRefusedMs, perSecond) : perSecond
       return sinceRefusedMs >= heritage.afterMs ? Math.max(grown, left) : grown

@@ -101,13 +101,13 @@ describe('the rate on which processes agree, exchange by exchange,', () => {
     new RateAgreement().among(0, one, [one], limitPerSecond, headersTellRemaining)?.requestsPerSecond
 
   it.each<[string, number, SharedRate, number]>([
-    ['grows if nobody was refused for some time', 10.96, calm(10), 40],
+    ['grows if nobody was refused for some time', 23.84, calm(20), 80],
     ['grows more after that', 14, calm(10, 30_000), 40],
-    ['stays within the limit', 10.5, calm(10), 21],
-    ['stays if no limit is known', 10, calm(10), Number.POSITIVE_INFINITY],
-    ['stays for some seconds', 10, calm(10, 5900), 40],
-    ['stays until many requests have been made', 1, calm(1, 49_000), 40],
-    ['grows after many requests', 1.08, calm(1, 50_000), 40],
+    ['stays within the limit', 20.5, calm(20), 41],
+    ['stays if no limit is known', 20, calm(20), Number.POSITIVE_INFINITY],
+    ['stays for some seconds', 20, calm(20, 5900), 80],
+    ['stays until many requests have been made', 1, calm(1, 99_000), 40],
+    ['grows after many requests', 1.16, calm(1, 100_000), 40],
   ])('%s', (_, expected, one, limitPerSecond) => {
     expect(agreement(one, limitPerSecond)).toBeCloseTo(expected)
   })
