@@ -306,14 +306,16 @@ export class RateLimiter {
 
   /**
    * Notes a request that does not wait for its turn, because the service counts it with the others. However many such
-   * requests there are, the next start is delayed by one interval of the allowed rate.
+   * requests there are, the next start is delayed by one interval of the allowed rate, or to the next turn of the process.
    */
   onOtherRequest(nowMs: number): void {
     if (this.#hasMadeRoom) return
     this.#hasMadeRoom = true
     this.#count(nowMs)
     if (this.#allowed === Number.POSITIVE_INFINITY) return
-    this.#dueMs = Math.max(this.#dueMs, nowMs - this.#intervalMs(nowMs)) + 1000 / this.#allowed
+    const intervalMs = this.#intervalMs(nowMs)
+    this.#dueMs = Math.max(this.#dueMs, nowMs - intervalMs) + 1000 / this.#allowed
+    if (this.#turn !== undefined) this.#turn = { ...this.#turn, atMs: this.#turn.atMs + intervalMs }
   }
 
   /**

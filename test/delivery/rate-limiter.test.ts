@@ -485,6 +485,48 @@ describe('with a lease', () => {
   })
 })
 
+describe('with a turn among processes that agree', () => {
+  /** Returns a process with one request in two seconds, of which the last one started at 10,000, and an agreement then. */
+  const inTurn = (moveMs: number) => {
+    const pace = paced(5)
+    const agreed = { requestsPerSecond: 0.5, refusedPart: 0.01, sinceRefusedMs: 1000 }
+    pace.agreeOn(9990, agreed)
+    pace.onStart(10_000)
+    pace.onAnswer(10_010, accepted)
+    pace.agreeOn(10_020, { ...agreed, turn: { moveMs, distanceMs: 200, maxPerSecond: 0.5 } })
+    return pace
+  }
+
+  it.each([
+    ['moves to its turn', 300, 12_300],
+    ['moves to an earlier turn', -300, 11_700],
+    ['stays if the turn is near', 40, 12_000],
+    ['stays some time after the last one', -1900, 10_800],
+  ])('the next request %s', (_, moveMs, expectedMs) => {
+    expect(Math.abs(inTurn(moveMs).notBeforeMs(10_020) - expectedMs)).toBeLessThan(50)
+  })
+
+  it('requests follow at equal intervals, although the rate would grow', () => {
+    const pace = inTurn(300)
+    const intervals = starts(pace, 10_020, 19_000).map((ms, i, all) => ms - (all[i - 1] ?? Number.NaN))
+    expect(intervals.slice(1).map(Math.round)).toEqual([2000, 2000, 2000])
+  })
+
+  it('a read of the license takes the next turn', () => {
+    const pace = inTurn(300)
+    pace.onOtherRequest(11_000)
+    expect(Math.abs(pace.notBeforeMs(11_000) - 14_300)).toBeLessThan(50)
+  })
+
+  it('no request waits for it before the end of the process, or once the limit is raised', () => {
+    const [ending, raised] = [inTurn(300), inTurn(300)]
+    ending.setDeadline(10_500)
+    expect(ending.notBeforeMs(10_100)).toBeLessThan(10_500)
+    raised.setLimit(40)
+    expect(raised.notBeforeMs(10_100)).toBeLessThan(10_100)
+  })
+})
+
 describe('before the end of the process', () => {
   const throttledOnce = (limit?: number) => {
     const pace = new RateLimiter(() => 0.5)
