@@ -145,17 +145,6 @@ describe('identify', () => {
     expect(shipping.emulator.events('d')).toEqual([{ _time: expect.any(String), n: 0, ...fields }])
   })
 
-  it.each<[string, Fields]>([
-    ['nested', { log: { record: { uid: null } } }],
-    ['dotted', { 'log.record.uid': null }],
-  ])('a uid that is null is none, %s', async (_, fields) => {
-    await using shipping = await startShipping()
-    const shipper = shipping.ship({ identify: true })
-    shipper.ship({ n: 0, ...fields })
-    await shipper.flush()
-    expect(sentUidOf(shipping.emulator.events('d')[0])).toMatch(/-1$/)
-  })
-
   it('keeps a uid in attributes beside a value with the name of its group', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ identify: true })

@@ -496,7 +496,12 @@ export class AdaptiveRate {
     const factor = perSecond / this.perSecond(nowMs)
     this.#agreedUntilMs = nowMs + agreed.holdsMs
     this.#earlier = undefined
-    if (before?.kind !== 'steady' || factor === 0) return this.start(nowMs, perSecond)
+    if (before?.kind !== 'steady' || factor === 0) {
+      this.start(nowMs, perSecond)
+      this.#refusedPart = refusedPart
+      this.#refusedAtMs = Math.max(refusedAtMs, nowMs - forgottenAfterMs / 2) // a rate that was just set is not forgotten
+      return
+    }
     const [msToLimit, growth] = [this.#msToLimit(before), this.#minGrowthPerSecond(before)]
     this.#refusedPart = refusedPart
     this.#refusedAtMs = Math.max(this.#refusedAtMs, refusedAtMs)

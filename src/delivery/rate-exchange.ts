@@ -24,7 +24,13 @@ export interface RateExchangeDeps {
   readonly rates: SharedRates
   readonly rateLimiter: Pick<
     RateLimiter,
-    'isShared' | 'allowedPerSecond' | 'headersTellRemaining' | 'rateToShare' | 'agreeOn'
+    | 'isShared'
+    | 'allowedPerSecond'
+    | 'headersTellRemaining'
+    | 'rateToShare'
+    | 'agreeOn'
+    | 'wasThrottledSince'
+    | 'forgetRefusals'
   >
   /** Called when the rate has changed. */
   readonly onAgreed: () => void
@@ -47,6 +53,8 @@ export class RateExchange {
   #timer: NodeJS.Timeout | undefined
   #idle = 0
   #isClosed = false
+  /** Time at which the process began with the rate of others; monotonic. `undefined` once others were there no more. */
+  #joinedAtMs: number | undefined
   #sharers = 1
 
   constructor(deps: RateExchangeDeps) {
@@ -67,7 +75,8 @@ export class RateExchange {
     const others = await rates.read().catch(() => []) // `exchange` reports trouble
     const agreed = rateOfNewcomer(others, rateLimiter.allowedPerSecond)
     if (agreed === undefined || this.#timer !== undefined || this.#isClosed) return
-    rateLimiter.agreeOn(monotonicMs(), agreed)
+    this.#joinedAtMs = monotonicMs()
+    rateLimiter.agreeOn(this.#joinedAtMs, agreed)
     this.#schedule(0, firstExchangeMs)
     onAgreed()
   }
@@ -108,6 +117,7 @@ export class RateExchange {
     if (this.#timer !== timer) return // closed meanwhile
     this.#schedule(0)
     this.#sharers = others.length + 1
+    if (others.length === 0) this.#forgetJoined()
     // Anew, because the exchange took some milliseconds.
     const nowMs = monotonicMs()
     const present = rateLimiter.rateToShare(nowMs)
@@ -123,9 +133,27 @@ export class RateExchange {
     this.#schedule(0, troubleMs)
   }
 
-  #pauseIfIdle(): void {
+  async #pauseIfIdle(): Promise<void> {
     this.#sharers = 1
-    if (this.#idle < maxIdle) return this.#schedule(this.#idle + 1)
-    this.#timer = undefined
+    const timer = this.#timer
+    const isLast = this.#idle >= maxIdle
+    if (this.#joinedAtMs !== undefined) {
+      const others = isLast ? [] : await this.#deps.rates.read().catch(() => [])
+      if (this.#timer !== timer) return // closed meanwhile
+      if (others.length === 0) this.#forgetJoined()
+    }
+    if (isLast) this.#timer = undefined
+    else this.#schedule(this.#idle + 1)
+  }
+
+  /** Forgets the rate with which the process began, because the others have gone, unless the service has refused requests. */
+  #forgetJoined(): void {
+    const { rateLimiter, onAgreed } = this.#deps
+    if (this.#joinedAtMs === undefined) return
+    const wasThrottled = rateLimiter.wasThrottledSince(this.#joinedAtMs)
+    this.#joinedAtMs = undefined
+    if (wasThrottled) return
+    rateLimiter.forgetRefusals()
+    onAgreed()
   }
 }

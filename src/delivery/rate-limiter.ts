@@ -247,6 +247,11 @@ export class RateLimiter {
     this.#askedUntilMs = Number.NEGATIVE_INFINITY
   }
 
+  /** True if a request was answered with 429, or the window was nearly full, since that time. */
+  wasThrottledSince(ms: number): boolean {
+    return this.#throttledAtMs >= ms
+  }
+
   #forget(): void {
     this.#learned.forget()
     this.#turn = undefined

@@ -45,6 +45,8 @@ export class RateTable implements SharedRates {
   #processId = ''
   #path: string | undefined
   #index: number | undefined
+  /** Number of times that this process has taken its row back. */
+  #left = 0
 
   /**
    * @param key returns a SHA-256 hash of what the processes must have in common, in hexadecimal digits; called when the
@@ -79,7 +81,8 @@ export class RateTable implements SharedRates {
     return withoutTracing(async () => {
       const file = await fs.promises.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
       try {
-        return (await this.#rowsIn(file, path)).filter(row => row !== undefined)
+        const rows = (await this.#rowsIn(file, path)).filter(row => row !== undefined)
+        return rows.filter(({ processId }) => processId !== this.#processId)
       } finally {
         await file.close()
       }
@@ -88,6 +91,7 @@ export class RateTable implements SharedRates {
 
   leave(): void {
     const [path, index] = [this.#path, this.#index]
+    this.#left++
     if (path === undefined || index === undefined) return
     this.#index = undefined
     try {
@@ -118,10 +122,12 @@ export class RateTable implements SharedRates {
   }
 
   async #exchangeIn(path: string, own: string): Promise<readonly SharedRate[]> {
+    const left = this.#left
     const file = await fs.promises.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600)
     try {
       const rows = await this.#rowsIn(file, path)
       const isOfOther = (row: Row | undefined) => row !== undefined && row.processId !== this.#processId
+      if (left !== this.#left) return [] // the process has left meanwhile
       if (this.#index === undefined || isOfOther(rows[this.#index])) this.#index = freeIndex(rows)
       if (this.#index !== undefined) await file.write(own, this.#index * rowBytes, 'latin1')
       return rows.filter(row => row !== undefined).filter(isOfOther)
@@ -197,6 +203,8 @@ function removeIfOld(path: string): void {
 /** True if a table in the directory was written to during the last seconds. */
 function isInUse(directory: string, nowMs: number): boolean {
   try {
+    const stat = fs.lstatSync(directory)
+    if (!stat.isDirectory() || !isOurs(stat.uid)) return false // another user may have put any number of files there
     const tables = fs.readdirSync(directory).filter(name => fileName.test(name))
     return tables.some(name => nowMs - fs.lstatSync(join(directory, name)).mtimeMs <= rowHoldsMs)
   } catch {

@@ -16,8 +16,7 @@ export interface AccountingOptions {
    * Gives each event a `log.record.uid`: a part that is unique to the shipper, a hyphen, and a sequence number without
    * gaps. Duplicates can then be removed downstream, and `logferry audit` finds lost events.
    *
-   * An event that has a `log.record.uid`, at the root or in the attributes of an OpenTelemetry record, keeps its own, unless
-   * it is `null`.
+   * An event that has a `log.record.uid`, at the root or in the attributes of an OpenTelemetry record, keeps its own.
    *
    * @defaultValue false
    */

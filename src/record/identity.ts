@@ -27,11 +27,11 @@ export function placeOfUid(event: object, mayHaveAttributes: boolean): UidPlace 
   }
 }
 
-/** True if the fields have a uid. One that is `null` is none. */
+/** True if the fields have a uid. */
 function hasUid(fields: object): boolean {
   const { log, 'log.record': record, 'log.record.uid': uid } = fields as Readonly<Record<string, unknown>>
   if (log === undefined && record === undefined && uid === undefined) return false
-  return (fieldAt(fields, 'log.record.uid') ?? null) !== null
+  return fieldAt(fields, 'log.record.uid') !== undefined
 }
 
 /**

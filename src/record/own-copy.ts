@@ -44,6 +44,21 @@ export function isQuicklyRead(record: object, names: readonly string[] = Object.
 }
 
 /**
+ * True if an object has accessors that take long. A pause of the process looks like slow accessors, so an object without
+ * any is not slow.
+ *
+ * @throws whatever an accessor of the object throws
+ */
+export function isReadSlowly(record: object, names: readonly string[] = Object.keys(record)): boolean {
+  return !isQuicklyRead(record, names) && (isProxy(record) || names.some(name => mayBeAccessor(record, name)))
+}
+
+function mayBeAccessor(record: object, name: string): boolean {
+  const descriptor = Object.getOwnPropertyDescriptor(record, name)
+  return descriptor === undefined || descriptor.get !== undefined
+}
+
+/**
  * Copies an event of plain data with all its members. No object of the event is in the copy, except for Winston's own
  * under symbols, which are not sent. Dates become texts.
  *

@@ -1,6 +1,6 @@
 import { isRecord } from './is-plain-data.ts'
 import { argumentsOf, type Info } from './lost-arguments.ts'
-import { isQuicklyRead } from './own-copy.ts'
+import { isReadSlowly } from './own-copy.ts'
 import { throwsStub } from './stub.ts'
 import { handleRejection } from './unheard-rejection.ts'
 
@@ -15,7 +15,7 @@ export function toJsonFields(info: Info): Info {
   if (typeof info.toJSON !== 'function') return { ...info }
   const result = resultOf(info as InfoWithToJson)
   const isGroup = typeof result === 'object' && result !== null && isRecord(result)
-  const returned = isGroup && isQuicklyRead(result) ? result : { body: result }
+  const returned = isGroup && !isReadSlowly(result) ? result : { body: result }
   const fields: Info = { ...info, ...replacedFields(info), ...returned, toJSON: undefined }
   fields.message ??= info.message
   return fields

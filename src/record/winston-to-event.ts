@@ -5,7 +5,7 @@ import { isRecord } from './is-plain-data.ts'
 import { logstashFields } from './logstash.ts'
 import { areArgumentsFound, type Info, lostArguments, mergedError, unmergeHttp } from './lost-arguments.ts'
 import { isNameLost, lostFields, nameInStack } from './lost-error.ts'
-import { isQuicklyRead } from './own-copy.ts'
+import { isReadSlowly } from './own-copy.ts'
 import { toJsonFields } from './to-json-fields.ts'
 import { type TraceIds, traceFlagsHex } from './trace-context.ts'
 
@@ -36,7 +36,7 @@ const isEnumerable = Object.prototype.propertyIsEnumerable
 export function winstonToEvent(info: Info, trace: TraceIds | undefined, origin?: Error): object {
   try {
     if (origin === undefined && isEvent(info) && (trace === undefined || info.trace_id !== undefined)) return info
-    if (!isQuicklyRead(info, isError(info) ? errorFields(info).names : undefined)) return info
+    if (isReadSlowly(info, isError(info) ? errorFields(info).names : undefined)) return info
     return repaired(info, trace, origin)
   } catch {
     return info // a getter threw; only that field becomes a stub when the event becomes a line
@@ -130,7 +130,7 @@ function repairMessage(event: Info, lost: unknown[]): void {
 function repairText(event: Info, metadata: object, text: string): void {
   event.message = undefined
   const isFree = isRecord(metadata) && !Object.keys(metadata).some(name => name in event)
-  if (isFree && isQuicklyRead(metadata)) Object.assign(event, metadata)
+  if (isFree && !isReadSlowly(metadata)) Object.assign(event, metadata)
   else event.body = metadata
   event.message = text
 }

@@ -236,6 +236,8 @@ describe('an exchange of rates', () => {
         allowedPerSecond: 100,
         rateToShare: () => rate(10),
         agreeOn: (_, { requestsPerSecond }) => agreed.push(requestsPerSecond),
+        wasThrottledSince: () => false,
+        forgetRefusals: () => {},
       },
       onAgreed: () => {},
       onTrouble: error => expect(error).toBeUndefined(),
@@ -267,6 +269,8 @@ describe('a process that joins others', () => {
         allowedPerSecond,
         rateToShare: () => undefined,
         agreeOn: (_, { requestsPerSecond }) => agreed.push(requestsPerSecond),
+        wasThrottledSince: () => false,
+        forgetRefusals: () => {},
       },
       onAgreed: () => {},
       onTrouble: error => expect(error).toBeUndefined(),
@@ -284,6 +288,45 @@ describe('a process that joins others', () => {
     ['is free if there are none', [], 40, []],
   ])('%s', async (_, others, allowedPerSecond, expected) => {
     expect(await joined(others, allowedPerSecond)).toEqual(expected)
+  })
+})
+
+describe('the rate with which a process joined others', () => {
+  const afterOthersHaveGone = async (own: SharedRate | undefined, wasThrottled: boolean) => {
+    let others: readonly SharedRate[] = [rate(2)]
+    let forgotten = 0
+    const exchange = new RateExchange({
+      rates: { read: async () => others, exchange: async () => others, leave: () => {} },
+      rateLimiter: {
+        isShared: () => true,
+        headersTellRemaining: false,
+        allowedPerSecond: Number.POSITIVE_INFINITY,
+        rateToShare: () => own,
+        agreeOn: () => {},
+        wasThrottledSince: () => wasThrottled,
+        forgetRefusals: () => forgotten++,
+      },
+      onAgreed: () => {},
+      onTrouble: error => expect(error).toBeUndefined(),
+      random: () => 0,
+    })
+    await exchange.join()
+    expect(forgotten).toBe(0)
+    others = []
+    await sleep(500)
+    exchange.close()
+    return forgotten
+  }
+
+  it.each<[string, SharedRate | undefined]>([
+    ['has little to send', undefined],
+    ['is held back', rate(1)],
+  ])('is forgotten once the others have gone, if the process %s', async (_, own) => {
+    expect(await afterOthersHaveGone(own, false)).toBe(1)
+  })
+
+  it('stays if the service has refused requests since', async () => {
+    expect(await afterOthersHaveGone(rate(1), true)).toBe(0)
   })
 })
 

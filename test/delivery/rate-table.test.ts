@@ -84,6 +84,20 @@ describe('a table of rates', () => {
     expect(await two.exchange(rate(2))).toMatchObject([{ requestsPerSecond: 3 }])
   })
 
+  it('has no row of a process that has left while it told its rate', async () => {
+    const [one, two] = [open(), open()]
+    const exchange = one.exchange(rate(1))
+    one.leave()
+    expect(await exchange).toEqual([])
+    expect(await two.exchange(rate(2))).toEqual([])
+  })
+
+  it.runIf(process.geteuid?.() === 0)('is not looked for in a directory of another user', async () => {
+    await open().exchange(rate(7))
+    fs.chownSync(directory, 65_534, 65_534)
+    expect(await open().read()).toEqual([])
+  })
+
   it('makes no 429 more recent, however often processes pass its time on to each other', async () => {
     const refusedAtMs = Date.now() - 2300
     const processes = [open(), open(), open()].map(table => ({ table, refusedAtMs }))

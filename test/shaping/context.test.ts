@@ -253,3 +253,38 @@ it('a level that context adds is the severity of the event from then on, but not
   expect(await arrived(shipping, shipper)).toEqual([{ message: 'kept', level: 'error' }])
   expect(shipper.stats().drops).toMatchObject({ sample: { info: 1 } })
 })
+
+describe('a group of the context, beside dotted names of the event,', () => {
+  const cyclic = () => {
+    const user: Event = { id: 'no', name: 'n' }
+    user.owner = user
+    return user
+  }
+  const throwing = () =>
+    Object.defineProperty({ id: 'no' }, 'name', {
+      enumerable: true,
+      get: () => {
+        throw new Error('x')
+      },
+    })
+  const shared = () => {
+    let group: object = { leaf: 1 }
+    for (let depth = 0; depth < 24; depth++) group = { a: group, b: group }
+    return group
+  }
+
+  it.each<[string, () => object, object]>([
+    ['may contain itself', cyclic, { name: 'n', owner: expect.anything() }],
+    ['may have an accessor that throws', throwing, { name: expect.stringContaining('Throws') }],
+    ['may refer to a group many times', shared, { a: expect.anything() }],
+  ])('%s', async (_, makeUser, expected) => {
+    await using shipping = await startShipping()
+    const user = makeUser()
+    const shipper = shipping.ship({ context: () => ({ user }) })
+    const startedAtMs = performance.now()
+    shipper.ship({ message: 'm', 'user.id': 1 })
+    expect(performance.now() - startedAtMs).toBeLessThan(500)
+    const [sent] = await arrived(shipping, shipper)
+    expect(sent).toMatchObject({ message: 'm', 'user.id': 1, user: expected })
+  })
+})

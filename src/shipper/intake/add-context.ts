@@ -2,11 +2,14 @@ import { isMap } from 'node:util/types'
 import type { Diagnostics } from '../../accounting/diagnostics.ts'
 import { severityOfLevel } from '../../accounting/severity.ts'
 import type { ShapingOptions } from '../../options/shaping-options.ts'
-import { isSpreadable } from '../../record/own-copy.ts'
+import { isQuicklyRead, isSpreadable } from '../../record/own-copy.ts'
 import { fieldAt, shippedField } from '../../record/shipped-field.ts'
 import { type AsSent, changedFields } from './event-fields.ts'
 import { problemOf, thrownBy, warnOfHook } from './hooks.ts'
 import { type EarlyStep, replaceFields } from './intake-event.ts'
+
+/** Maximum number of names that lead to a field of the context which the event has. */
+const maxNames = 8
 
 export interface ContextDeps {
   readonly diagnostics: Diagnostics
@@ -68,21 +71,43 @@ function merged(event: object, fields: object, isOwn: (name: string) => boolean)
     const own = shippedField(event, name)
     if (own !== undefined || isOwn(name)) merged[name] = own
     else if (name.includes('.')) merged[name] = fieldAt(event, name) === undefined ? value : undefined
-    else if (isGroup(value) && Object.keys(event).some(other => other.startsWith(`${name}.`)))
-      merged[name] = withoutFieldsOf(event, value, name)
+    else if (isGroup(value)) merged[name] = withoutDottedFields(value, name, event)
   }
   return merged
 }
 
-/** Returns the group, at this path, without the fields that the event has; `undefined` if it has all of them. */
-function withoutFieldsOf(event: object, group: object, path: string): object | undefined {
-  const rest: [string, unknown][] = []
-  for (const [name, value] of Object.entries(group)) {
-    const at = `${path}.${name}`
-    const left = isGroup(value) ? withoutFieldsOf(event, value, at) : value
-    if (left !== undefined && fieldAt(event, at) === undefined) rest.push([name, left])
+/**
+ * Returns a group of the context without the fields that the event has under dotted names. The names of the event bound the
+ * work, whatever the group refers to.
+ */
+function withoutDottedFields(group: object, name: string, event: object): object | undefined {
+  const prefix = `${name}.`
+  let rest: object | undefined = group
+  try {
+    for (const key of Object.keys(event)) {
+      if (rest === undefined || !key.startsWith(prefix) || shippedField(event, key) === undefined) continue
+      rest = withoutField(rest, key.slice(prefix.length).split('.'))
+    }
+    return rest
+  } catch {
+    return group // an accessor threw; it becomes a stub when the event becomes a line
   }
-  return rest.length === 0 ? undefined : Object.fromEntries(rest)
+}
+
+/** Returns the group without the field that these names lead to; `undefined` if it has no others. */
+function withoutField(group: object, names: readonly string[]): object | undefined {
+  if (names.length > maxNames || !isQuicklyRead(group)) return group
+  for (let count = names.length; count > 0; count--) {
+    const name = names.slice(0, count).join('.')
+    const member = shippedField(group, name)
+    if (member === undefined) continue
+    const left =
+      count === names.length ? undefined : isGroup(member) ? withoutField(member, names.slice(count)) : member
+    if (left === member) continue
+    const rest = { ...group, [name]: left }
+    return Object.values(rest).every(value => value === undefined) ? undefined : rest
+  }
+  return group
 }
 
 function isGroup(value: unknown): value is object {
