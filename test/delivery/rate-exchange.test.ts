@@ -117,15 +117,15 @@ describe('the rate on which processes agree, exchange by exchange,', () => {
   })
 
   it('grows by what others used that have gone, unless somebody was refused or that was long ago', () => {
-    const after = (ms: number, own: SharedRate, others: readonly SharedRate[] = []) => {
+    const agreedAfter = (ms: number, own: SharedRate, others: readonly SharedRate[] = []) => {
       const rates = new RateAgreement()
       rates.among(0, rate(2), [rate(2), rate(2), rate(2)], 40, true)
       return rates.among(ms, own, others, 40, true)?.requestsPerSecond
     }
-    expect(after(5000, calm(2, 3000))).toBe(8)
-    expect(after(5000, calm(2, 3000), [calm(2, 3000)])).toBe(4)
-    expect(after(5000, calm(2, 2900))).toBeUndefined()
-    expect(after(15_001, calm(2))).toBeUndefined()
+    expect(agreedAfter(5000, calm(2, 3000))).toBe(8)
+    expect(agreedAfter(5000, calm(2, 3000), [calm(2, 3000)])).toBe(4)
+    expect(agreedAfter(5000, calm(2, 2900))).toBeUndefined()
+    expect(agreedAfter(15_001, calm(2))).toBeUndefined()
   })
 })
 
