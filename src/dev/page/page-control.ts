@@ -287,11 +287,15 @@ export class PageControl {
     this.#findCursor()
   }
 
-  /** True if the stream, which is another connection, has brought newer rows of the same list before this answer. */
-  #isOvertaken({ revision = 0, newest, view }: ViewState): boolean {
+  /**
+   * True if the stream, which is another connection, has brought a later state of the same list before this answer: with
+   * events that arrived later, or after the service has found more of the matches.
+   */
+  #isOvertaken({ revision = 0, newest, view, matched }: ViewState): boolean {
     const frame = this.#drawnFrame
     if (frame === undefined || view !== this.#view || this.store.state.mode.kind !== 'following') return false
-    return (frame.revision ?? 0) >= revision && frame.newest > newest
+    if ((frame.revision ?? 0) < revision) return false
+    return frame.newest > newest || (frame.newest === newest && frame.matched > matched)
   }
 
   /** Puts the cursor on the event that is open, if the list has it. */
