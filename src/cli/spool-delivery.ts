@@ -21,8 +21,8 @@ const progressEveryMs = 5000
 /**
  * Delivers events, prints progress and warnings to standard error, and closes the shipper.
  *
- * @param work resolves when the events are delivered; by default, those that the shipper finds in its spool. The signal is
- * aborted before the shipper is closed: from then on, `work` must ship nothing. What it has not delivered stays where it is.
+ * @param work ships the events, and resolves when they are delivered. After its signal is aborted, it must ship nothing more,
+ * because the shipper is being closed. Without `work`, the shipper delivers the events in its spool.
  */
 export async function deliver(
   shipper: Shipper,

@@ -8,8 +8,9 @@ const turnsFromPart = 0.9
 /** Minimum time between two turns, in milliseconds: timers are not more exact. */
 const minTurnMs = 5
 /**
- * Time and number of requests since the last 429 of all processes after which the rate grows: nobody uses the room, then. The
- * part by which it grows is this part times that number, up to the maximum. Headers that tell the rest of the limit do better.
+ * The rate grows once no process has had a 429 for this time and for this number of requests, because a part of the limit is
+ * then unused. It grows by `partPerRequest` for each of the requests, up to `maxPart`. It does not grow if headers tell what
+ * is left of the limit, because those are more exact.
  */
 const unrefused = { ms: 6000, requests: 200, partPerRequest: 0.0008, maxPart: 0.4 }
 /**
@@ -27,8 +28,8 @@ export class RateAgreement {
   #most: { readonly perSecond: number; readonly processes: number; readonly atMs: number } | undefined
 
   /**
-   * Returns the rate with which the process continues: see `agreedRate`. The mean of all rates grows if nobody was refused
-   * for some time, or if processes have gone.
+   * Returns the rate with which the process continues, as `agreedRate` does. All processes together may use more than before
+   * if none was refused for some time, and as much as before if some of them have gone.
    *
    * @param nowMs monotonic time, in milliseconds
    */
@@ -54,7 +55,7 @@ export class RateAgreement {
   }
 }
 
-/** Returns the factor by which rates grow that nobody has refused for some time. */
+/** Returns the factor by which rates grow when the last 429 was so long ago. */
 function growthAfter(sinceRefusedMs: number, perSecondInAll: number): number {
   const requests = (sinceRefusedMs / 1000) * perSecondInAll
   const isLong = sinceRefusedMs >= unrefused.ms && requests >= unrefused.requests

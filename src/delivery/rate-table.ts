@@ -23,6 +23,9 @@ const fileName = /^[\da-f]{32}\.rates$/
 const rowPattern = /^([\da-f]{12}) (\d{13}) (\d{1,9}\.\d{4}) ([01]\.\d{4}) (\d{1,5}) (\d{1,5}) ([-t])([-m]) *\n$/
 const { O_RDONLY, O_RDWR, O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants
 
+/** Maximum rate in a row, which must not reach into the next row whatever limit the service tells. */
+const maxPerSecond = 999_999_999
+
 const noRow = `${' '.repeat(rowBytes - 1)}\n`
 
 type FileHandle = import('node:fs/promises').FileHandle
@@ -150,7 +153,8 @@ export class RateTable implements SharedRates {
     // Rounded up: rounded down, the last 429 would seem more recent with each process that passes its time on.
     const seconds = Math.min(Math.ceil(sinceRefusedMs / 1000), 99_999)
     const untilNextMs = Math.min(Math.max(Math.round(nextStartMs), 0), 99_999)
-    const numbers = `${requestsPerSecond.toFixed(4)} ${refusedPart.toFixed(4)} ${seconds} ${untilNextMs}`
+    const perSecond = Math.min(requestsPerSecond, maxPerSecond)
+    const numbers = `${perSecond.toFixed(4)} ${refusedPart.toFixed(4)} ${seconds} ${untilNextMs}`
     const row = `${this.#processId} ${atMs} ${numbers} ${isTrial ? 't' : '-'}${isMaximum ? 'm' : '-'}`
     return `${row.padEnd(rowBytes - 1)}\n`
   }

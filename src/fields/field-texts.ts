@@ -85,7 +85,7 @@ interface Declared {
   readonly name: string
 }
 
-/** What was found in one event. */
+/** The declared paths of one event that have a group, or another value. */
 interface Found {
   readonly groups: Map<Place, Declared>
   /** Declared paths that have a value that is no group. */
@@ -133,7 +133,7 @@ function withoutGroups(group: object, from: Place, found: Found): object {
 }
 
 /**
- * Adds a group of a declared path to those that were found.
+ * Notes a group at a declared path. If the event has other groups at that path, their members are joined.
  *
  * @param at the part of the copied event that receives the text, as `name`, if this is the first group of the path
  * @returns true if it is the first one

@@ -50,7 +50,8 @@ interface Trouble {
 /**
  * Returns a text that two events share only if a reader takes one for a repetition of the other. Such events have the
  * same dataset, level, message and event name, and the same error. An error is told by its name or type, its message or
- * else its code, and the first frame of its stack. Events of a sample also have the same rate, so that the original number can be estimated.
+ * else its code, and the first frame of its stack. Events of a sample also have the same rate, so that the original number
+ * can be estimated.
  *
  * Returns `undefined` for an event that is like no other: its message is no text, or too long, or the event cannot be
  * read.

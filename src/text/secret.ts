@@ -30,8 +30,8 @@ const minBeginningChars = 4
 
 /**
  * A secret that can be found in texts from outside, in linear time and in upper or lower case. It is found as it is,
- * escaped, in base64, in hexadecimal digits and as a list of bytes. White space and tags may interrupt it, and the end of the text may cut
- * it off.
+ * escaped, in base64, in hexadecimal digits and as a list of bytes. White space and tags may interrupt it, and the end of the
+ * text may cut it off.
  */
 export class Secret {
   readonly #secret: string

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { agreedRate, RateAgreement } from '../../src/delivery/rate-agreement.ts'
-import { RateExchange } from '../../src/delivery/rate-exchange.ts'
+import { RateExchange, type RateExchangeDeps, type SharedRates } from '../../src/delivery/rate-exchange.ts'
 import type { SharedRate } from '../../src/delivery/rate-limiter.ts'
 import type { Shipper, ShipperOptions } from '../../src/index.ts'
 import { resolveOptions } from '../../src/options/resolve.ts'
@@ -217,12 +217,36 @@ describe('shippers on one machine', () => {
   })
 })
 
+/** Returns an exchange for a rate limiter that shares an unknown limit, except for what is given. */
+function exchangeOf(rates: SharedRates, rateLimiter: Partial<RateExchangeDeps['rateLimiter']>): RateExchange {
+  return new RateExchange({
+    rates,
+    rateLimiter: {
+      isShared: () => true,
+      headersTellRemaining: false,
+      allowedPerSecond: Number.POSITIVE_INFINITY,
+      rateToShare: () => undefined,
+      agreeOn: () => {},
+      wasThrottledSince: () => false,
+      forgetRefusals: () => {},
+      ...rateLimiter,
+    },
+    onAgreed: () => {},
+    onTrouble: error => expect(error).toBeUndefined(),
+    random: () => 0,
+  })
+}
+
+function ratesOf(others: () => readonly SharedRate[]): SharedRates {
+  return { read: async () => others(), exchange: async () => others(), leave: () => {} }
+}
+
 describe('an exchange of rates', () => {
   it('ends with close(), also in the middle, and begins again with the next answer', async () => {
     const exchanges: PromiseWithResolvers<readonly SharedRate[]>[] = []
     const agreed: number[] = []
-    const exchange = new RateExchange({
-      rates: {
+    const exchange = exchangeOf(
+      {
         exchange: () => {
           exchanges.push(Promise.withResolvers())
           return (exchanges.at(-1) as PromiseWithResolvers<readonly SharedRate[]>).promise
@@ -230,19 +254,12 @@ describe('an exchange of rates', () => {
         read: async () => [],
         leave: () => {},
       },
-      rateLimiter: {
-        isShared: () => true,
-        headersTellRemaining: false,
+      {
         allowedPerSecond: 100,
         rateToShare: () => rate(10),
         agreeOn: (_, { requestsPerSecond }) => agreed.push(requestsPerSecond),
-        wasThrottledSince: () => false,
-        forgetRefusals: () => {},
       },
-      onAgreed: () => {},
-      onTrouble: error => expect(error).toBeUndefined(),
-      random: () => 0,
-    })
+    )
     exchange.onAnswer()
     await until(() => exchanges.length === 1, 'an exchange')
     exchange.close()
@@ -261,21 +278,14 @@ describe('an exchange of rates', () => {
 describe('a process that joins others', () => {
   const joined = async (others: readonly SharedRate[], allowedPerSecond: number) => {
     const agreed: number[] = []
-    const exchange = new RateExchange({
-      rates: { read: async () => others, exchange: async () => others, leave: () => {} },
-      rateLimiter: {
+    const exchange = exchangeOf(
+      ratesOf(() => others),
+      {
         isShared: () => false,
-        headersTellRemaining: false,
         allowedPerSecond,
-        rateToShare: () => undefined,
         agreeOn: (_, { requestsPerSecond }) => agreed.push(requestsPerSecond),
-        wasThrottledSince: () => false,
-        forgetRefusals: () => {},
       },
-      onAgreed: () => {},
-      onTrouble: error => expect(error).toBeUndefined(),
-      random: () => 0,
-    })
+    )
     await exchange.join()
     exchange.close()
     return agreed
@@ -295,21 +305,14 @@ describe('the rate with which a process joined others', () => {
   const afterOthersHaveGone = async (own: SharedRate | undefined, wasThrottled: boolean) => {
     let others: readonly SharedRate[] = [rate(2)]
     let forgotten = 0
-    const exchange = new RateExchange({
-      rates: { read: async () => others, exchange: async () => others, leave: () => {} },
-      rateLimiter: {
-        isShared: () => true,
-        headersTellRemaining: false,
-        allowedPerSecond: Number.POSITIVE_INFINITY,
+    const exchange = exchangeOf(
+      ratesOf(() => others),
+      {
         rateToShare: () => own,
-        agreeOn: () => {},
         wasThrottledSince: () => wasThrottled,
         forgetRefusals: () => forgotten++,
       },
-      onAgreed: () => {},
-      onTrouble: error => expect(error).toBeUndefined(),
-      random: () => 0,
-    })
+    )
     await exchange.join()
     expect(forgotten).toBe(0)
     others = []

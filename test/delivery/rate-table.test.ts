@@ -44,6 +44,17 @@ describe('a table of rates', () => {
     expect((await two.exchange(rate(2))).map(({ requestsPerSecond }) => requestsPerSecond).sort()).toEqual([1, 20])
   })
 
+  it('keeps each row to itself, however high the rate', async () => {
+    const [one, two, three] = [open(), open(), open()]
+    await one.exchange(rate(1))
+    await two.exchange(rate(2e15, { sinceRefusedMs: 1e15, nextStartMs: 1e15 }))
+    await three.exchange(rate(3))
+    await two.exchange(rate(2e15, { sinceRefusedMs: 1e15, nextStartMs: 1e15 }))
+    expect(fs.statSync(pathOfTable()).size % rowBytes).toBe(0)
+    const rates = (await open().read()).map(({ requestsPerSecond }) => requestsPerSecond).sort()
+    expect(rates).toEqual([1, 3, 999_999_999])
+  })
+
   it('tells when the next request of each process is due, as time goes on', async () => {
     const [one, two] = [open(), open()]
     const startedMs = Date.now()

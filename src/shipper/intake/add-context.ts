@@ -57,8 +57,8 @@ function asJsonHasIt(value: unknown): unknown {
 }
 
 /**
- * Returns the event with further fields, except for those that it has. It has the field `user.id` also if that is `id` in
- * a group `user`. A field that is `undefined` is not in the line, so the event does not have it.
+ * Returns the event with those of the further fields that it lacks. An event with a group `user` that has an `id` does not
+ * lack `user.id`. An event lacks a field that is `undefined`, because its line leaves it out.
  *
  * The fields of the event come first: V8 copies the first object of a spread as a whole. It adds each field of the second
  * one by one, and makes a hash table of the result if they are many, which the writer takes longer to read.
