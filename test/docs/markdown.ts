@@ -44,6 +44,16 @@ function commentOf(token: Token | undefined): string | undefined {
   return /^<!--\s*(.*?)\s*-->$/s.exec(token.content.trim())?.[1]
 }
 
+/** Returns the rows of each table of a page, as they are written. The first row is the head of the table. */
+export function tablesOf(page: string): string[][] {
+  const source = sourceOf(page)
+  const lines = source.split('\n')
+  return markdown
+    .parse(source, {})
+    .filter(({ type }) => type === 'table_open')
+    .map(({ map }) => lines.slice(...(map ?? [])))
+}
+
 /** Returns the targets of all links and images of a page. */
 export function linksOf(page: string): string[] {
   const tokens = markdown.parse(sourceOf(page), {}).flatMap(token => token.children ?? [])

@@ -1,9 +1,20 @@
-/** Tables of the documentation that have their source in the code. */
+/** Tables of the documentation, and those among them that have their source in the code. */
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { sourceFile } from '../../docs/docstrings.ts'
 import { pages, tableNames, tablesIn, withTables } from '../../docs/tables.ts'
+import { checkedPages, tablesOf } from './markdown.ts'
+
+it.each(checkedPages())('each row of a table in %s has as many cells as the head of the table', page => {
+  const misshapen = tablesOf(page).flatMap(([head = '', ...rows]) => rows.filter(row => cellsOf(row) !== cellsOf(head)))
+  expect(misshapen).toEqual([])
+})
+
+/** Returns the number of cells in a row. A bar after a backslash belongs to the text of a cell. */
+function cellsOf(row: string): number {
+  return row.split(/(?<!\\)\|/).length - 2
+}
 
 describe.each(pages.map(page => [basename(page.pathname), page] as const))('docs/%s', (_, page) => {
   it('has its tables as the source has them; `npm run docs:tables` updates them', () => {
