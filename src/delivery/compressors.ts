@@ -17,12 +17,24 @@ const maxAtOnce = 4
  * Compresses bodies off the main thread, with streams that are reused. A new stream for each body takes twice the time
  * of the main thread. V8 also learns of each stream's memory. Under load it then collects all garbage several times a
  * second. It takes the objects that are alive at that moment as a reason to grow its young generation.
+ *
+ * Users call `join` first and `leave` at last. When the last one has left, the streams are released.
  */
 export class Compressors {
   readonly #idle = new Map<Encoding, Compressor[]>(encodings.map(encoding => [encoding, []]))
+  #users = 0
   #atOnce = 0
   /** Calls of the bodies that wait for their turn, the oldest first. */
   readonly #waiting: (() => void)[] = []
+
+  join(): void {
+    this.#users++
+  }
+
+  leave(): void {
+    if (--this.#users > 0) return
+    for (const idle of this.#idle.values()) for (const compressor of idle.splice(0)) compressor.release()
+  }
 
   async compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
     if (encoding === 'none') return bytes
@@ -31,7 +43,8 @@ export class Compressors {
       const idle = this.#idle.get(encoding) as Compressor[]
       const compressor = idle.pop() ?? new Compressor(encoding)
       const compressed = await compressor.compress(bytes)
-      idle.push(compressor)
+      if (this.#users > 0) idle.push(compressor)
+      else compressor.release()
       return toBeKept(compressed, encoding)
     } finally {
       this.#end()
@@ -54,12 +67,10 @@ export class Compressors {
     if (next === undefined) this.#atOnce--
     else next()
   }
-
-  /** Releases the idle streams. The next body creates a new stream. */
-  clear(): void {
-    for (const idle of this.#idle.values()) for (const compressor of idle.splice(0)) compressor.release()
-  }
 }
+
+/** The compressors of all shippers of the process, which has one thread pool. */
+export const compressors = new Compressors()
 
 /** Compresses one body at a time, each to a whole frame. A compressor that fails releases itself. */
 class Compressor {

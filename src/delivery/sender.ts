@@ -15,7 +15,7 @@ import type { Redact } from '../text/short-line.ts'
 import { monotonicMs, systemTimeMs } from '../time.ts'
 import { answerToOutcome } from './answer-to-outcome.ts'
 import type { Compression } from './compression.ts'
-import { Compressors, compressNow } from './compressors.ts'
+import { compressNow, compressors } from './compressors.ts'
 import { ingestHeaders, ingestPath, jsonArray, maxAnswerBytes } from './request.ts'
 
 /** The result of one attempt to send one batch. */
@@ -57,7 +57,8 @@ export class Sender {
   readonly #options: ResolvedOptions
   readonly #compression: Compression
   readonly #redact: Redact
-  readonly #compressors = new Compressors()
+  /** True while this sender is a user of the compressors. */
+  #isCompressing = false
   #connections: Connections | undefined
 
   constructor(options: ResolvedOptions, compression: Compression, redact: Redact) {
@@ -74,9 +75,7 @@ export class Sender {
     const encoding = this.#encodingFor(batch)
     let bodyBytes = 0
     try {
-      const body =
-        this.#bodyAtHand(batch, encoding) ??
-        keep(batch, encoding, await this.#compressors.compress(this.#plain(batch), encoding))
+      const body = this.#bodyAtHand(batch, encoding) ?? keep(batch, encoding, await this.#compress(batch, encoding))
       bodyBytes = body.length
       const request = this.#request(batch, encoding, body)
       const onHead = (status: number, answerSoFar: () => Answer): void => {
@@ -117,7 +116,8 @@ export class Sender {
 
   /** Closes the connections when the requests in flight have ended. The next attempt opens new connections. */
   async close(): Promise<void> {
-    this.#compressors.clear()
+    if (this.#isCompressing) compressors.leave()
+    this.#isCompressing = false
     const connections = this.#connections
     this.#connections = undefined
     await connections?.close()
@@ -155,6 +155,12 @@ export class Sender {
       return batch.bytes
     }
     return batch.body.inEncoding(encoding)
+  }
+
+  async #compress(batch: Batch, encoding: Encoding): Promise<Buffer> {
+    if (!this.#isCompressing) compressors.join()
+    this.#isCompressing = true
+    return compressors.compress(this.#plain(batch), encoding)
   }
 
   #plain(batch: Batch): Buffer {

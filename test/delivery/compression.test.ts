@@ -6,6 +6,7 @@ import { type Compressed, codecs, encodings } from '../../src/http/encodings.ts'
 import { randomFrom } from '../support/random.ts'
 
 const compressors = new Compressors()
+compressors.join()
 const random = randomFrom(1)
 const noise = Buffer.from(Array.from({ length: 16_400 }, () => random() * 256))
 /** The first bytes of a zstd frame. */
@@ -58,6 +59,7 @@ describe.each(compressing)('bodies compressed with %s, one after another and sid
   it('take four streams at most, each of which holds a megabyte or two', async () => {
     const createStream = vi.spyOn(codecs[encoding], 'createStream')
     const several = new Compressors()
+    several.join()
     for (let round = 0; round < 2; round++) {
       const bodies = Array.from({ length: 40 }, (_, i) => Buffer.alloc(100_000 + i, noise))
       const compressed = await Promise.all(bodies.map(bytes => several.compress(bytes, encoding)))
@@ -68,7 +70,7 @@ describe.each(compressing)('bodies compressed with %s, one after another and sid
     expect(createStream).toHaveBeenCalledTimes(4)
     createStream.mockRestore()
   })
-  it('leave no stream behind when the streams are released', async () => {
+  it('leave no stream behind when the last user has left, even during a compression', async () => {
     const some = new Compressors()
     const streams: { readonly destroyed: boolean }[] = []
     const { createStream } = codecs[encoding]
@@ -77,10 +79,19 @@ describe.each(compressing)('bodies compressed with %s, one after another and sid
       streams.push(frames.stream)
       return frames
     })
-    for (let round = 0; round < 2; round++) {
-      await Promise.all([noise, noise].map(bytes => some.compress(bytes, encoding)))
-      some.clear()
-    }
+    const compressTwo = () => Promise.all([noise, noise].map(bytes => some.compress(bytes, encoding)))
+    some.join()
+    some.join()
+    await compressTwo()
+    some.leave()
+    await compressTwo()
+    expect(streams.map(({ destroyed }) => destroyed)).toEqual([false, false])
+    some.leave()
+    expect(streams.map(({ destroyed }) => destroyed)).toEqual([true, true])
+    some.join()
+    const compression = compressTwo()
+    some.leave()
+    await compression
     creation.mockRestore()
     expect(streams.map(({ destroyed }) => destroyed)).toEqual([true, true, true, true])
   })
