@@ -44,7 +44,8 @@ export interface StoredBatch {
   extend(severity: number, lines: Buffer, from: number, to: number): boolean
   /** Ends the batch: no more lines will be added. */
   seal(): void
-  read(): Promise<StoredContent>
+  /** @param scratch holds the lines if the stored batch fits into it */
+  read(scratch: Buffer): Promise<StoredContent>
   /** Reads in one call, for use when the event loop has stopped. A batch that cannot be read stays in the store. */
   readNow(): StoredContent
   /** Hands the stored batch off to another process. */

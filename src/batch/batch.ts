@@ -347,14 +347,15 @@ export class Batch implements BlockOwner {
    *
    * Returns `undefined` if there is no memory for the lines, or if the reload is no longer wanted.
    *
+   * @param scratch buffer for reading, which nothing else uses meanwhile
    * @throws any error of the read; the batch then stays in the store
    */
-  async reload(maxBytes: number): Promise<number | undefined> {
+  async reload(maxBytes: number, scratch: Buffer): Promise<number | undefined> {
     const { memory } = this.#shared
     const chargedBytes = this.byteLength
     const reload = ++this.#reloads
     memory.charge(chargedBytes)
-    const contents = await this.#shared.read().finally(() => memory.discharge(chargedBytes))
+    const contents = await this.#shared.read(scratch).finally(() => memory.discharge(chargedBytes))
     const isWanted = reload === this.#reloads && this.#shared.unsettled > 0 // the batch may have been abandoned
     return isWanted ? this.#restore(contents, maxBytes) : undefined
   }

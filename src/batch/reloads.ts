@@ -6,6 +6,13 @@ import { readUpTo } from './spill.ts'
 
 /** Maximum number of batches that are read from the store at the same time, for all datasets together. */
 const readAhead = 2
+/** Size of a buffer for reading, in bytes: a usual batch, and what the store adds to each line. */
+const scratchBytes = 1_572_864
+/**
+ * Buffers for reading that are not in use, at most `readAhead`. All shippers share them. A new buffer for each batch
+ * takes memory until V8 collects all garbage: more than the batches in memory take, if there are thousands of datasets.
+ */
+const spareScratches: Buffer[] = []
 /** Time after a failed reload until batches are reloaded again, in milliseconds. */
 const retryReadAfterMs = 1000
 
@@ -107,11 +114,20 @@ export class Reloads {
   async #read(batch: Batch): Promise<void> {
     const reading = this.#reading // another one from `takeAll` on, when the batch may be read anew
     reading.add(batch)
-    const lost = await batch.reload(this.#deps.maxBatchBytes()).catch(() => undefined)
+    const lost = await this.#reload(batch).catch(() => undefined)
     this.#emitMissing(lost ?? 0, batch.dataset)
     reading.delete(batch)
     if (reading !== this.#reading) return // the batch was taken meanwhile, or sync mode began or ended
     if (this.#returnToQueue(batch, lost !== undefined)) this.#deps.onReady()
+  }
+
+  async #reload(batch: Batch): Promise<number | undefined> {
+    const scratch = spareScratches.pop() ?? Buffer.allocUnsafeSlow(scratchBytes)
+    try {
+      return await batch.reload(this.#deps.maxBatchBytes(), scratch)
+    } finally {
+      if (spareScratches.length < readAhead) spareScratches.push(scratch)
+    }
   }
 
   #readNow(batch: Batch): void {

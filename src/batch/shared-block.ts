@@ -89,11 +89,20 @@ export class SharedBlock {
     for (const copy of replaced) copy.remove()
   }
 
-  /** Reads one copy at a time, because there may be more copies than files that the process may open. */
-  async read(): Promise<StoredContent[]> {
+  /**
+   * Reads one copy at a time, because there may be more copies than files that the process may open.
+   *
+   * @param scratch holds the lines, one copy after the other, as far as they fit into it
+   */
+  async read(scratch: Buffer): Promise<StoredContent[]> {
     const contents: StoredContent[] = []
+    let unused = scratch
     this.seal()
-    for (const copy of this.copies) contents.push(await copy.read())
+    for (const copy of this.copies) {
+      const content = await copy.read(unused)
+      if (content.lines.buffer === scratch.buffer) unused = unused.subarray(content.lines.length)
+      contents.push(content)
+    }
     return contents
   }
 

@@ -303,10 +303,10 @@ export class Segment implements StoredBatch, NeededSegment {
     }
   }
 
-  async read(): Promise<StoredContent> {
+  async read(scratch: Buffer): Promise<StoredContent> {
     if (this.hasVanished) return noContent
     try {
-      return this.#contentIn(await this.#deps.disk.read(this.path))
+      return this.#contentIn(await this.#deps.disk.read(this.path, scratch))
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return noContent
       if (!isPassing(error)) this.#reads++

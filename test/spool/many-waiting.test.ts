@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest'
+import { nodeDisk } from '../../src/spool/disk.ts'
 import { startShipping } from '../support/shipping.ts'
 import { until } from '../support/until.ts'
 
@@ -64,6 +65,18 @@ it('flush() that runs out of time again and again takes no memory for each batch
   expect((await memory()).heapUsed - before.heapUsed).toBeLessThan(2 * MiB) // 20 bytes for each flush and batch
   outaged.emulator.faults.clear()
   expect(await shipper.flush({ timeoutMs: 90_000 })).toEqual({ complete: true, pending: 0 })
+})
+
+it('events are read back into two buffers, which all batches use in turn', async () => {
+  const read = vi.spyOn(nodeDisk, 'read')
+  onTestFinished(() => read.mockRestore())
+  await using outaged = await outage()
+  outaged.emulator.faults.clear()
+  expect(await outaged.shipper.flush({ timeoutMs: 30_000 })).toEqual({ complete: true, pending: 0 })
+  expect(read.mock.calls.length).toBeGreaterThan(datasets / 2)
+  const contents = await Promise.all(read.mock.results.map(({ value }) => value as Promise<Buffer>))
+  expect(new Set(contents.map(({ buffer }) => buffer)).size).toBeLessThanOrEqual(2)
+  for (const n of [0, 7, 999]) expect(outaged.emulator.events(`d${n}`)).toMatchObject([{ n }])
 })
 
 it('close() hands off waiting events in several turns of the event loop', async () => {
