@@ -65,10 +65,11 @@ export interface AdopterDeps {
 const passedOnBytes = 1_048_576
 
 /**
- * Size of the buffer that segments are read into, one after another, in bytes. A buffer for each of thousands of
- * segments would be garbage at once, in memory that the process does not give back.
+ * Size of the buffer that segments are read into, one after another, in bytes: a usual batch and the heads of its
+ * records. A buffer for each of thousands of segments would be garbage at once, in memory that the process does not give
+ * back.
  */
-const scratchBytes = 1_048_576
+const scratchBytes = 1_572_864
 
 /**
  * Maximum number of adopted directories at a time. The lock and the socket of each take two of the descriptors in
