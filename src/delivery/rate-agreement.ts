@@ -1,3 +1,4 @@
+import { FoundLimit } from './found-limit.ts'
 import type { AgreedRate, SharedRate, Turn } from './rate-limiter.ts'
 
 /**
@@ -24,12 +25,14 @@ const lowPerSecond = 1
 
 /** Finds the rate of a process among others of its machine, exchange by exchange. */
 export class RateAgreement {
+  readonly #found = new FoundLimit()
   /** What all used together when most of them were there, in requests per second. */
   #most: { readonly perSecond: number; readonly processes: number; readonly atMs: number } | undefined
 
   /**
    * Returns the rate with which the process continues, as `agreedRate` does. All processes together may use more than before
-   * if none was refused for some time, and as much as before if some of them have gone.
+   * if none was refused for some time, and as much as before if some of them have gone. If many requests are refused, all
+   * processes together may use what the service accepts of them (`FoundLimit`), unless headers tell what is left.
    *
    * @param nowMs monotonic time, in milliseconds
    */
@@ -41,10 +44,11 @@ export class RateAgreement {
     headersTellRemaining: boolean,
   ): AgreedRate | undefined {
     const processes = others.length + 1
+    const limit = headersTellRemaining ? limitPerSecond : this.#limitInForce(nowMs, [own, ...others], limitPerSecond)
     if (this.#most !== undefined && nowMs - this.#most.atMs > heritage.heldMs) this.#most = undefined
     const left = this.#most !== undefined && this.#most.processes > processes ? this.#most.perSecond : 0
-    const mayGrow = others.length > 0 && limitPerSecond < Number.POSITIVE_INFINITY && !headersTellRemaining
-    const agreed = agreedRate(own, others, limitPerSecond, (perSecond, sinceRefusedMs) => {
+    const mayGrow = others.length > 0 && limit < Number.POSITIVE_INFINITY && !headersTellRemaining
+    const agreed = agreedRate(own, others, limit, (perSecond, sinceRefusedMs) => {
       const grown = mayGrow ? perSecond * growthAfter(sinceRefusedMs, perSecond) : perSecond
       return sinceRefusedMs >= heritage.afterMs ? Math.max(grown, left) : grown
     })
@@ -52,6 +56,13 @@ export class RateAgreement {
       this.#most = { perSecond: agreed.requestsPerSecond * processes, processes, atMs: nowMs }
     }
     return agreed
+  }
+
+  #limitInForce(nowMs: number, rates: readonly SharedRate[], knownPerSecond: number): number {
+    const sinceRefusedMs = Math.min(...rates.map(rate => rate.sinceRefusedMs))
+    const used = sumOf(rates.map(rate => rate.requestsPerSecond))
+    this.#found.update(nowMs, rates, growthAfter(sinceRefusedMs, used))
+    return this.#found.orLower(knownPerSecond)
   }
 }
 

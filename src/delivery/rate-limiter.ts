@@ -1,4 +1,5 @@
 import { AdaptiveRate } from './adaptive-rate.ts'
+import { AnswerRates } from './answer-rates.ts'
 import { FreePart } from './free-part.ts'
 import type { RateLimit } from './rate-limit-headers.ts'
 import { RoomForOthers } from './room-for-others.ts'
@@ -115,6 +116,11 @@ export interface SharedRate {
   readonly refusedPart: number
   /** Time since the last 429, in milliseconds. */
   readonly sinceRefusedMs: number
+  /** Rates of accepted and of refused requests during the last seconds, in requests per second. */
+  readonly acceptedPerSecond: number
+  readonly refusedPerSecond: number
+  /** Time since a request was accepted, in milliseconds. */
+  readonly sinceAcceptedMs: number
   /** True if the process tries the rate out, because it does not know its share. */
   readonly isTrial: boolean
   /** True if a limit of the process allows no more. */
@@ -172,6 +178,7 @@ export class RateLimiter {
   readonly #random: () => number
   readonly #learned: AdaptiveRate
   readonly #window = new SlidingWindow()
+  readonly #answers = new AnswerRates()
   readonly #freePart = new FreePart()
   readonly #roomForOthers = new RoomForOthers()
   #limit = Number.POSITIVE_INFINITY
@@ -330,6 +337,8 @@ export class RateLimiter {
    */
   onAnswer(nowMs: number, answer: PacedAnswer, startedMs = this.#lastStartMs): void {
     this.#firstAnswerAtMs ??= nowMs
+    if (!answer.throttled && this.#learned.isInterrupted) this.#answers.restart()
+    this.#answers.onAnswer(nowMs, answer.throttled)
     if (answer.limit === undefined && answer.limitPerSecond === undefined) this.#doubtHeaderLimit(nowMs, answer)
     else this.#applyLimit(nowMs, answer)
     const tellsRemaining = answer.remaining !== undefined
@@ -385,6 +394,7 @@ export class RateLimiter {
       requestsPerSecond,
       refusedPart,
       sinceRefusedMs: nowMs - refusedAtMs,
+      ...this.#answers.at(nowMs),
       isTrial: isTrial && !isMaximum,
       isMaximum,
       nextStartMs: Math.max(this.#nextMs(nowMs), this.#askedUntilMs) - nowMs,

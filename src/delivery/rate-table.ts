@@ -9,7 +9,7 @@ import type { SharedRate } from './rate-limiter.ts'
 const fs = builtinModule('node:fs')
 const { join } = builtinModule('node:path')
 
-const rowBytes = 64
+const rowBytes = 128
 /** Maximum number of rows. Further processes only read. */
 const maxRows = 1024
 /** Time for which a row counts, in milliseconds: three exchanges. After that, its process has ended or is idle. */
@@ -20,7 +20,8 @@ const choice = 16
 const tableHoldsMs = 3_600_000
 
 const fileName = /^[\da-f]{32}\.rates$/
-const rowPattern = /^([\da-f]{12}) (\d{13}) (\d{1,9}\.\d{4}) ([01]\.\d{4}) (\d{1,5}) (\d{1,5}) ([-t])([-m]) *\n$/
+const rowPattern =
+  /^([\da-f]{12}) (\d{13}) (\d{1,9}\.\d{4}) ([01]\.\d{4}) (\d{1,5}) (\d{1,9}\.\d{4}) (\d{1,9}\.\d{4}) (\d{1,5}) (\d{1,5}) ([-t])([-m]) *\n$/
 const { O_RDONLY, O_RDWR, O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants
 
 /** Maximum rate in a row, which must not reach into the next row whatever limit the service tells. */
@@ -38,9 +39,9 @@ interface Row extends SharedRate {
  * The rates of processes on one machine that share a limit: a file with a row for each of them. A process writes its own
  * row only. If two processes have chosen the same row, the one whose row is gone at its next exchange chooses another.
  *
- * A row is a text of 64 bytes: a random id of the process, the time in milliseconds since 1970, requests per second, the
- * part of the requests that is refused, the seconds since the last 429, the milliseconds until the next request is due, `t`
- * for a trial, and `m` for a maximum.
+ * A row is a text of 128 bytes: a random id of the process, the time in milliseconds since 1970, requests per second, the
+ * part of the requests that is refused, the seconds since the last 429, accepted and refused requests per second, the
+ * milliseconds since a request was accepted and until the next request is due, `t` for a trial, and `m` for a maximum.
  */
 export class RateTable implements SharedRates {
   readonly #directory: string
@@ -149,13 +150,17 @@ export class RateTable implements SharedRates {
   }
 
   #rowOf(own: SharedRate, atMs: number): string {
-    const { requestsPerSecond, refusedPart, sinceRefusedMs, nextStartMs, isTrial, isMaximum } = own
+    const { refusedPart, sinceRefusedMs, isTrial, isMaximum } = own
+    const [perSecond, accepted, refused] = [own.requestsPerSecond, own.acceptedPerSecond, own.refusedPerSecond].map(
+      rate => Math.min(rate, maxPerSecond).toFixed(4),
+    )
+    const [sinceAcceptedMs, untilNextMs] = [own.sinceAcceptedMs, own.nextStartMs].map(ms =>
+      Math.min(Math.max(Math.round(ms), 0), 99_999),
+    )
     // Rounded up: rounded down, the last 429 would seem more recent with each process that passes its time on.
     const seconds = Math.min(Math.ceil(sinceRefusedMs / 1000), 99_999)
-    const untilNextMs = Math.min(Math.max(Math.round(nextStartMs), 0), 99_999)
-    const perSecond = Math.min(requestsPerSecond, maxPerSecond)
-    const numbers = `${perSecond.toFixed(4)} ${refusedPart.toFixed(4)} ${seconds} ${untilNextMs}`
-    const row = `${this.#processId} ${atMs} ${numbers} ${isTrial ? 't' : '-'}${isMaximum ? 'm' : '-'}`
+    const answers = `${refusedPart.toFixed(4)} ${seconds} ${accepted} ${refused} ${sinceAcceptedMs}`
+    const row = `${this.#processId} ${atMs} ${perSecond} ${answers} ${untilNextMs} ${isTrial ? 't' : '-'}${isMaximum ? 'm' : '-'}`
     return `${row.padEnd(rowBytes - 1)}\n`
   }
 }
@@ -171,8 +176,9 @@ function rowsIn(text: string): (Row | undefined)[] {
 function rowIn(text: string, nowMs: number): Row | undefined {
   const found = rowPattern.exec(text)
   if (found === null) return undefined
-  const [, processId = '', atMs, rate, refused, seconds, untilNextMs, trial, maximum] = found
-  const [requestsPerSecond, refusedPart, ageMs] = [Number(rate), Number(refused), nowMs - Number(atMs)]
+  const [, processId = '', atMs, rate, part, seconds, accepted, refused, sinceAcceptedMs, untilNextMs, trial, maximum] =
+    found
+  const [requestsPerSecond, refusedPart, ageMs] = [Number(rate), Number(part), nowMs - Number(atMs)]
   if (Math.abs(ageMs) > rowHoldsMs || requestsPerSecond === 0 || refusedPart > 1) return undefined
   const sinceRefusedMs = Number(seconds) * 1000 + Math.max(ageMs, 0)
   return {
@@ -180,6 +186,9 @@ function rowIn(text: string, nowMs: number): Row | undefined {
     requestsPerSecond,
     refusedPart,
     sinceRefusedMs,
+    acceptedPerSecond: Number(accepted),
+    refusedPerSecond: Number(refused),
+    sinceAcceptedMs: Number(sinceAcceptedMs) + ageMs,
     nextStartMs: Number(untilNextMs) - ageMs,
     isTrial: trial === 't',
     isMaximum: maximum === 'm',

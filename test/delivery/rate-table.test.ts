@@ -8,7 +8,7 @@ import { RateTable } from '../../src/delivery/rate-table.ts'
 import { UnsafePath } from '../../src/files/private-directory.ts'
 
 const key = 'a'.repeat(64)
-const rowBytes = 64
+const rowBytes = 128
 
 let directory: string
 beforeEach(() => {
@@ -21,6 +21,9 @@ function rate(requestsPerSecond: number, more: Partial<SharedRate> = {}): Shared
     requestsPerSecond,
     refusedPart: 0.0125,
     sinceRefusedMs: 3000,
+    acceptedPerSecond: 0.75,
+    refusedPerSecond: 0.25,
+    sinceAcceptedMs: 400,
     isTrial: false,
     isMaximum: false,
     nextStartMs: 0,
@@ -39,6 +42,7 @@ describe('a table of rates', () => {
     expect(await two.exchange(rate(0.05, { isTrial: true }))).toMatchObject([
       { requestsPerSecond: 39.2, refusedPart: 0.0125, isTrial: false, isMaximum: true },
     ])
+    expect(await one.exchange(rate(39.2))).toMatchObject([{ acceptedPerSecond: 0.75, refusedPerSecond: 0.25 }])
     expect(await three.exchange(rate(1))).toHaveLength(2)
     expect((await one.exchange(rate(20))).filter(({ isTrial }) => isTrial)).toMatchObject([{ requestsPerSecond: 0.05 }])
     expect((await two.exchange(rate(2))).map(({ requestsPerSecond }) => requestsPerSecond).sort()).toEqual([1, 20])
@@ -47,9 +51,10 @@ describe('a table of rates', () => {
   it('keeps each row to itself, however high the rate', async () => {
     const [one, two, three] = [open(), open(), open()]
     await one.exchange(rate(1))
-    await two.exchange(rate(2e15, { sinceRefusedMs: 1e15, nextStartMs: 1e15 }))
+    const largest = { sinceRefusedMs: 1e15, sinceAcceptedMs: Number.POSITIVE_INFINITY, nextStartMs: 1e15 }
+    await two.exchange(rate(2e15, { ...largest, acceptedPerSecond: 2e15, refusedPerSecond: 2e15 }))
     await three.exchange(rate(3))
-    await two.exchange(rate(2e15, { sinceRefusedMs: 1e15, nextStartMs: 1e15 }))
+    await two.exchange(rate(2e15, { ...largest, acceptedPerSecond: 2e15, refusedPerSecond: 2e15 }))
     expect(fs.statSync(pathOfTable()).size % rowBytes).toBe(0)
     const rates = (await open().read()).map(({ requestsPerSecond }) => requestsPerSecond).sort()
     expect(rates).toEqual([1, 3, 999_999_999])
@@ -141,23 +146,26 @@ describe('a table of rates', () => {
   it('ignores rows that are old, from the future, malformed or out of range, and uses them again', async () => {
     const now = Date.now()
     const rows = [
-      `0123456789ab ${now - 7000} 1.0000 0.0000 1 0 --`,
-      `0123456789ab ${now + 60_000} 1.0000 0.0000 1 0 --`,
-      `0123456789ab ${now} 0.0000 0.0000 1 0 --`,
-      `0123456789ab ${now} -1.000 0.0000 1 0 --`,
-      `0123456789ab ${now} 1e9 0.0000 1 0 --`,
-      `0123456789ab ${now} Infinity 0.0000 1 0 --`,
-      `0123456789ab ${now} 1.0000 1.5000 1 0 --`,
-      `0123456789ab ${now} 1.0000 0.0000 -1 0 --`,
-      `0123456789ab ${now} 1.0000 0.0000 1 -1 --`,
-      `0123456789AB ${now} 1.0000 0.0000 1 0 --`,
+      `0123456789ab ${now - 7000} 1.0000 0.0000 1 0.7500 0.2500 400 0 --`,
+      `0123456789ab ${now + 60_000} 1.0000 0.0000 1 0.7500 0.2500 400 0 --`,
+      `0123456789ab ${now} 0.0000 0.0000 1 0.7500 0.2500 400 0 --`,
+      `0123456789ab ${now} -1.000 0.0000 1 0.7500 0.2500 400 0 --`,
+      `0123456789ab ${now} 1e9 0.0000 1 0.7500 0.2500 400 0 --`,
+      `0123456789ab ${now} Infinity 0.0000 1 0.7500 0.2500 400 0 --`,
+      `0123456789ab ${now} 1.0000 1.5000 1 0.7500 0.2500 400 0 --`,
+      `0123456789ab ${now} 1.0000 0.0000 -1 0.7500 0.2500 400 0 --`,
+      `0123456789ab ${now} 1.0000 0.0000 1 0.7500 0.2500 400 -1 --`,
+      `0123456789ab ${now} 1.0000 0.0000 1 1e9 0.2500 400 0 --`,
+      `0123456789ab ${now} 1.0000 0.0000 1 0.7500 -0.250 400 0 --`,
+      `0123456789ab ${now} 1.0000 0.0000 1 0.7500 0.2500 -1 0 --`,
+      `0123456789AB ${now} 1.0000 0.0000 1 0.7500 0.2500 400 0 --`,
       '\0'.repeat(40),
       '{"__proto__": 1}',
     ]
     fs.mkdirSync(directory, { mode: 0o700 })
     const one = open()
     fs.writeFileSync(pathOfTable(), rows.map(row => `${row.padEnd(rowBytes - 1)}\n`).join(''))
-    fs.appendFileSync(pathOfTable(), `0123456789ab ${now} 3.0000 0.0000 1 0 --`.padEnd(rowBytes - 1))
+    fs.appendFileSync(pathOfTable(), `0123456789ab ${now} 3.0000 0.0000 1 0.7500 0.2500 400 0 --`.padEnd(rowBytes - 1))
     expect(await one.exchange(rate(1))).toEqual([])
     expect(fs.statSync(pathOfTable()).size).toBeLessThan(30 * rowBytes)
   })
@@ -165,7 +173,8 @@ describe('a table of rates', () => {
   it('reads no more than 1,024 rows of a file, however large it is, and adds none if they are taken', async () => {
     fs.mkdirSync(directory, { mode: 0o700 })
     const one = open()
-    const row = (index: number) => `${index.toString(16).padStart(12, '0')} ${Date.now()} 1.0000 0.0000 1 0 --`
+    const row = (index: number) =>
+      `${index.toString(16).padStart(12, '0')} ${Date.now()} 1.0000 0.0000 1 0.7500 0.2500 400 0 --`
     const rows = Array.from({ length: 1500 }, (_, index) => `${row(index).padEnd(rowBytes - 1)}\n`)
     fs.writeFileSync(pathOfTable(), rows.join(''))
     expect(await one.exchange(rate(1))).toHaveLength(1024)

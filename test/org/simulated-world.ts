@@ -71,6 +71,7 @@ export class World {
         .map(rate => ({
           ...rate,
           sinceRefusedMs: rate.sinceRefusedMs + nowMs - rate.atMs,
+          sinceAcceptedMs: rate.sinceAcceptedMs + nowMs - rate.atMs,
           nextStartMs: rate.nextStartMs - nowMs + rate.atMs,
         }))
     const exchange = () => {
@@ -110,6 +111,14 @@ export class World {
       })
     }
     read(1000)
+    client.pump()
+  }
+
+  /** Joins as a process does that knows of no limit. */
+  joinWithoutLimit(): void {
+    const client = new Client(this.clock, this.service, this.random)
+    this.#exchangeRates(client)
+    this.clients.push(client)
     client.pump()
   }
 

@@ -263,7 +263,7 @@ describe('processes that agree on their rates with those of their machine', () =
     { processes: 40, onPerSecond: 40, machines: 5, maxRatio: 5 },
     { processes: 80, onPerSecond: 40, machines: 1, maxRatio: 4 },
     { processes: 80, onPerSecond: 40, machines: 5, maxRatio: 4 },
-    { processes: 40, onPerSecond: 40, machines: 5, maxRatio: 4, tellsRemaining: false },
+    { processes: 40, onPerSecond: 40, machines: 5, maxRatio: 5, tellsRemaining: false },
   ])(
     '$processes on $onPerSecond per second on $machines machines, of which one was there first, are served alike within a minute',
     async ({ processes, onPerSecond, machines, maxRatio, tellsRemaining = true }) => {
@@ -300,6 +300,48 @@ describe('processes that agree on their rates with those of their machine', () =
         expect(await bestToWorst(world, 60, 120)).toBeLessThan(1.6)
         expect(world.service.rejected(60, 120)).toBeLessThan(0.03)
         expect(world.service.utilisation(60, 120)).toBeGreaterThan(0.92)
+      }
+    },
+  )
+
+  it.each([
+    { processes: 2, from: 40, to: 10 },
+    { processes: 10, from: 40, to: 10 },
+    { processes: 40, from: 40, to: 10 },
+    { processes: 80, from: 40, to: 10 },
+    { processes: 40, from: 40, to: 30 },
+  ])(
+    '$processes on $from per second find a limit of $to within 20 seconds that nothing but 429s tells, and the old one later',
+    async ({ processes, from, to }) => {
+      const world = new World({ limitPerSecond: from, tellsRemaining: false }, 1, 1)
+      world.joinWithinASecond(processes)
+      world.clock.after(60_000, () => world.service.setLimit(to))
+      world.clock.after(180_000, () => world.service.setLimit(from))
+      await world.clock.runUntil(300_000)
+      const { service } = world
+      console.log(
+        `${processes} on ${from}/s, then ${to}/s: ${[60, 65, 70, 80, 100, 140].map(second => `${(service.rejected(second, second + 5) * 100).toFixed(0)} % after ${second - 60} s`).join(', ')} refused`,
+      )
+      expect(service.rejected(80, 180)).toBeLessThan(0.1)
+      expect(service.utilisation(80, 180, to)).toBeGreaterThan(0.75)
+      expect(service.utilisation(240, 300, from)).toBeGreaterThan(0.9)
+      expect(service.rejected(180, 300)).toBeLessThan(0.02)
+    },
+  )
+
+  it.each([
+    { processes: 10, onPerSecond: 5 },
+    { processes: 10, onPerSecond: 40 },
+    { processes: 40, onPerSecond: 40 },
+  ])(
+    '$processes on $onPerSecond per second find the limit if nothing names one',
+    async ({ processes, onPerSecond }) => {
+      for (let seed = 1; seed <= seeds; seed++) {
+        const world = new World({ limitPerSecond: onPerSecond, tellsRemaining: false }, seed, 1)
+        for (let i = 0; i < processes; i++) world.clock.after(1000 * world.random(), () => world.joinWithoutLimit())
+        await world.clock.runUntil(120_000)
+        expect(world.service.rejected(10, 120)).toBeLessThan(0.1)
+        expect(world.service.utilisation(20, 120)).toBeGreaterThan(0.68)
       }
     },
   )

@@ -160,6 +160,22 @@ function changed(name: string, from: number, to: number, where: 'headers' | 'lic
   }
 }
 
+/** The limit falls for processes without Redis, and nothing but 429s tells that. */
+const loweredUnsaid: FleetCase = {
+  name: 'no-redis-lowered',
+  what: 'full demand, the limit goes 40 → 10, which only 429s tell; no Redis',
+  limitPerSecond: 40,
+  service: { headerPerSecond: undefined },
+  redisClients: 'none',
+  play: async (stage, processes) => {
+    await warmUp(stage, processes, full, aloneWarmUpSeconds)
+    await stage.service.change({ enforcedPerSecond: 10 })
+    const learning = await stage.watch(20)
+    const span = await stage.judge(60)
+    return held('alone', span, 10, books => ({ notes: [`while it is learned ${brief(books, learning, 10)}`] }))
+  },
+}
+
 /** Redis goes away, and comes back empty. */
 function outage(clients: 'default' | 'fast', how: 'stopped' | 'killed'): FleetCase {
   return {
@@ -402,6 +418,7 @@ export const fleetCases: readonly FleetCase[] = [
     what: 'full demand, limit 40, no Redis, no rate-limit headers',
     service: { headerPerSecond: undefined },
   }),
+  loweredUnsaid,
   alone('no-redis-5', { what: 'full demand, limit 5, no Redis', limitPerSecond: 5 }),
   alone('no-redis-1000', { what: 'full demand, limit 1,000, no Redis', limitPerSecond: 1000, processes: 10 }, fast),
   alone('apart', { what: 'full demand, limit 40, no Redis, as on 40 machines' }, apart),

@@ -1,0 +1,69 @@
+import { answersDecayMs } from './answer-rates.ts'
+import type { SharedRate } from './rate-limiter.ts'
+
+/** Part of the requests that is refused from which on the accepted ones tell the limit. */
+const refusedFrom = 0.15
+/** Minimum number of accepted requests that tell it. */
+const minAccepted = 6
+/**
+ * The limit, as a multiple of what was accepted. A few answers vary by chance, and a limit that is found too low is used
+ * only in part until it has grown.
+ */
+const margin = 1.08
+/**
+ * Factor by which the limit grows with each exchange, so that it does not last: the service may accept more by now, and
+ * processes of other machines, which share the limit, would never get more of it.
+ */
+const growthPerExchange = 1.03
+/**
+ * Part of the known limit from which on a lower one does not count: all processes must go by the same limit to take turns.
+ */
+const belowPart = 0.75
+/** Time until the limit is found anew, in milliseconds. The answers of that time belong to the rates before. */
+const foundAgainMs = 4000
+/**
+ * Time without an accepted request from which on an outage is assumed, which says nothing about the limit, and time after
+ * that for which answers still belong to the outage, in milliseconds.
+ */
+const outage = { fromMs: 1200, affectsMs: 5000 }
+/** Time without an exchange after which the limit is forgotten, in milliseconds. */
+const forgottenAfterMs = 15_000
+
+/**
+ * The limit that the service enforces, if it is lower than the known one, or if none is known. While the service refuses
+ * many requests, its limit is what it accepts of all processes together.
+ */
+export class FoundLimit {
+  /** In requests per second; `Infinity` as long as none was found. */
+  #perSecond = Number.POSITIVE_INFINITY
+  #notBeforeMs = Number.NEGATIVE_INFINITY
+  #updatedAtMs = Number.NEGATIVE_INFINITY
+
+  /** Returns the limit in force: the known one, unless the service enforces one that is clearly lower. */
+  orLower(knownPerSecond: number): number {
+    return this.#perSecond < knownPerSecond * belowPart ? this.#perSecond : knownPerSecond
+  }
+
+  /**
+   * Finds the limit if the rates of several processes tell it. Otherwise the limit grows.
+   *
+   * @param nowMs monotonic time, in milliseconds
+   * @param rates the rates of all processes of this machine
+   * @param growth a factor by which it grows besides, because nothing was refused for some time
+   */
+  update(nowMs: number, rates: readonly SharedRate[], growth: number): void {
+    if (nowMs - this.#updatedAtMs > forgottenAfterMs) this.#perSecond = Number.POSITIVE_INFINITY
+    this.#updatedAtMs = nowMs
+    if (Math.min(...rates.map(({ sinceAcceptedMs }) => sinceAcceptedMs)) > outage.fromMs)
+      this.#notBeforeMs = nowMs + outage.affectsMs
+    const accepted = rates.reduce((sum, { acceptedPerSecond }) => sum + acceptedPerSecond, 0)
+    const refused = rates.reduce((sum, { refusedPerSecond }) => sum + refusedPerSecond, 0)
+    const isEnough = rates.length > 1 && accepted * (answersDecayMs / 1000) >= minAccepted
+    const isTold = isEnough && refused >= (accepted + refused) * refusedFrom
+    if (!isTold) this.#perSecond *= growth * growthPerExchange
+    else if (nowMs >= this.#notBeforeMs) {
+      this.#perSecond = accepted * margin
+      this.#notBeforeMs = nowMs + foundAgainMs
+    }
+  }
+}
