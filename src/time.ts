@@ -36,6 +36,9 @@ export const abortAfter: (ms: number) => AbortSignal = AbortSignal.timeout.bind(
 
 const settled = Promise.resolve()
 
+/** Calls the function before the event loop goes on. */
+export const onNextTick: (run: () => void) => void = process.nextTick.bind(process)
+
 /** The same as the global, which no module of Node exports. */
 export function queueMicrotask(run: () => void): void {
   void settled.then(run)

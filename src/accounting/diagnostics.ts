@@ -2,7 +2,7 @@ import { isPromise } from 'node:util/types'
 import type { ErrorCode } from '../errors.ts'
 import { kindOfThrown } from '../text/kind-of-thrown.ts'
 import { type Redact, toMessageLine } from '../text/short-line.ts'
-import { monotonicMs } from '../time.ts'
+import { monotonicMs, onNextTick } from '../time.ts'
 import type { Channels } from './channels.ts'
 import type { Dropped } from './ledger.ts'
 
@@ -205,7 +205,8 @@ export class Diagnostics {
 
   #listenerThrew(name: keyof DiagnosticListeners, error: unknown): void {
     if (name === 'warning') return
-    this.warn('LOGFERRY_CALLBACK_THREW', `a listener for '${name}' threw ${kindOfThrown(error)}. Delivery continues.`)
+    const listener = name === 'rejected' ? "onRejected, or a listener for 'rejected'," : `a listener for '${name}'`
+    this.warn('LOGFERRY_CALLBACK_THREW', `${listener} threw ${kindOfThrown(error)}. Delivery continues.`)
   }
 
   /**
@@ -250,6 +251,17 @@ export class Diagnostics {
 
 let isAtOnce = false
 
+/** Process warnings that Node prints on the next tick, which comes before the end only if the process goes on. */
+const unprinted = new Set<Warning>()
+
+/** Prints the warnings for which there is no next tick, because the process ends in this one. */
+function printUnprinted(): void {
+  for (const warning of unprinted) {
+    unprinted.delete(warning)
+    emitWarningNow({ name: 'LogferryWarning', code: warning.code, message: warning.message })
+  }
+}
+
 /**
  * Prints process warnings immediately from now on. Node normally prints a warning on the next tick, which never comes
  * after 'exit' has been emitted.
@@ -264,12 +276,19 @@ export function warnOnNextTick(): void {
 }
 
 /** Prints a warning on standard error, unless the process is configured to treat warnings otherwise. */
-export function emitProcessWarning({ code, message }: Warning): void {
+export function emitProcessWarning(warning: Warning): void {
+  const { code, message } = warning
   if (isAtOnce) return emitWarningNow({ name: 'LogferryWarning', code, message })
   try {
     process.emitWarning(message, { type: 'LogferryWarning', code })
+    if (unprinted.size === 0) process.prependListener('exit', printUnprinted)
+    unprinted.add(warning)
+    onNextTick(() => {
+      unprinted.delete(warning)
+      if (unprinted.size === 0) process.off('exit', printUnprinted)
+    })
   } catch {
-    // The application has replaced the function. Neither delivery nor a log call may stop because of that.
+    // The application has replaced a function. Neither delivery nor a log call may stop because of that.
   }
 }
 

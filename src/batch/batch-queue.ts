@@ -256,10 +256,10 @@ export class BatchQueue {
     }
   }
 
-  /** Makes the next probe of each dataset due now that is paused because of such answers. */
-  probePaused(status: number): void {
+  /** Makes the next probe of each dataset due now that is paused because of an answer with such a status. */
+  probePaused(isProbed: (status: number) => boolean): void {
     for (const queue of this.#queues.values()) {
-      if (queue.pause?.status === status && !queue.pause.isProbing) queue.probeNow()
+      if (queue.pause !== undefined && !queue.pause.isProbing && isProbed(queue.pause.status)) queue.probeNow()
     }
   }
 

@@ -37,7 +37,7 @@ export interface Batches {
   wakeAtMs(choice?: DatasetChoice): number
   load(): BatchLoad
   queueFor(dataset: string): DatasetQueue
-  probePaused(status: number): void
+  probePaused(isProbed: (status: number) => boolean): void
   /** Returns a paused dataset queue that has batches, waiting or in flight; `undefined` if no such queue exists. */
   pausedQueue(): DatasetQueue | undefined
   skipBackoff(): void
@@ -80,9 +80,20 @@ export interface Exported {
  * other datasets come first.
  */
 const minSilenceMs = 1000
+/**
+ * Time without an answer after which a request may be lost on its way, in milliseconds: shorter before the deadline. It then
+ * takes the place of no other request, if the service has answered a later one. While no request in flight gets an answer,
+ * one more is made, to find out if the service answers new ones.
+ */
+const lostAfterMs = { usual: 5000, urgent: minSilenceMs }
+/**
+ * Part of the time to the deadline for which a request waits for its answer before it is made again, and the maximum number
+ * of times that this happens to a batch: the service may only be slow.
+ */
+const again = { afterPart: 1 / 3, maxTimes: 2 }
 /** Maximum part of the requests in flight that datasets without an answer take from others. */
 const unansweredPart = 0.5
-/** Maximum number of probes without an answer for some time beside which another dataset is probed. */
+/** Maximum number of probes without an answer for some time beside which another request is made. */
 const maxSilentProbes = 2
 
 interface InFlight {
@@ -115,6 +126,8 @@ export class Delivery {
   /** The datasets that may make a request before one in flight has ended; `undefined` for all of them. */
   #choice: DatasetChoice | undefined
   #sendNow: SendNow | undefined
+  /** Start of the latest request that was answered; monotonic, in milliseconds. */
+  #answeredStartMs = Number.NEGATIVE_INFINITY
   /** Deadline set by the last `skipBackoff`, until `clearDeadline`; monotonic, in milliseconds. */
   #endMs = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
@@ -132,7 +145,7 @@ export class Delivery {
     this.#settler = new AttemptSettler({
       ...deps,
       queueFor: dataset => batches.queueFor(dataset),
-      probePaused: status => batches.probePaused(status),
+      probePaused: isProbed => batches.probePaused(isProbed),
       isUrgent: nowMs => nowMs < this.#endMs,
       isLastChance: () => this.#sendNow !== undefined,
       onConcluded: ({ attempts: { startedAtMs, end } }, reason) => {
@@ -182,7 +195,8 @@ export class Delivery {
   #pump(wantedMs: number): void {
     const { batches, breaker, rateLimiter } = this.#deps
     const nowMs = monotonicMs()
-    const limit = breaker.isOpen ? this.#maxProbes(nowMs) : this.#maxRequests(nowMs)
+    this.#breakOffLost(nowMs)
+    const limit = breaker.isOpen ? this.#maxProbes(nowMs) : this.#maxInFlight(nowMs)
     const sinceMs = Math.min(nowMs, wantedMs)
     this.#choice = undefined
     this.#tuner.tune(nowMs)
@@ -199,8 +213,9 @@ export class Delivery {
     // The timer may be set already, or only an answer can change something. With thousands of dataset queues, asking each
     // for its time would cost more than all else.
     if (notBeforeMs() >= this.#timerAtMs) return
-    if (this.#inFlight.size < limit) this.#wakeAt(Math.max(batches.wakeAtMs(this.#choice), notBeforeMs()), nowMs)
-    else if (breaker.isOpen) this.#wakeAt(Math.max(this.#nextSilenceMs(nowMs), notBeforeMs()), nowMs)
+    const isFull = this.#inFlight.size >= limit
+    if (!isFull) this.#wakeAt(Math.max(batches.wakeAtMs(this.#choice), notBeforeMs()), nowMs)
+    if (isFull || nowMs < this.#endMs) this.#wakeAt(Math.max(this.#nextSilenceMs(nowMs), notBeforeMs()), nowMs)
   }
 
   /** Returns the rate in force if the next request waits for nothing else. */
@@ -247,7 +262,7 @@ export class Delivery {
    */
   useSyncSender(sendNow: SendNow | undefined): void {
     this.#sendNow = sendNow
-    for (const batch of this.#breakOff().reverse()) this.#deps.batches.queueFor(batch.dataset).requeue(batch)
+    for (const batch of this.#breakOffAll().reverse()) this.#deps.batches.queueFor(batch.dataset).requeue(batch)
   }
 
   /**
@@ -266,7 +281,7 @@ export class Delivery {
    * event that the service has refused alone is dropped as refused.
    */
   abandon(reason: DropReason, isKept: (batch: Batch) => boolean = () => false): void {
-    for (const batch of [...this.#breakOff(), ...this.#deps.batches.takeAll()]) {
+    for (const batch of [...this.#breakOffAll(), ...this.#deps.batches.takeAll()]) {
       if (!isKept(batch)) this.#settler.abandon(batch, reason)
     }
   }
@@ -292,7 +307,9 @@ export class Delivery {
     let requests = 0
     for (const [{ dataset }, { startedAtMs, taken }] of this.#inFlight) {
       if (taken !== undefined) continue
-      if (nowMs - startedAtMs < minSilenceMs && !batches.queueFor(dataset).isUnanswered) continue
+      const queue = batches.queueFor(dataset)
+      if (nowMs - startedAtMs < minSilenceMs && !queue.isUnanswered) continue
+      if (queue.acceptedAtMs > startedAtMs) continue // only this request is lost
       unanswered ??= new Set()
       unanswered.add(dataset)
       requests++
@@ -324,11 +341,68 @@ export class Delivery {
   /** Returns the time at which the next request in flight has had no answer for some time; `Infinity` if there is none. */
   #nextSilenceMs(nowMs: number): number {
     let atMs = Number.POSITIVE_INFINITY
+    const silenceMs = this.#deps.breaker.isOpen ? minSilenceMs : this.#lostAfterMs(nowMs)
     for (const { startedAtMs } of this.#inFlight.values()) {
-      const silentAtMs = startedAtMs + minSilenceMs
-      if (silentAtMs > nowMs) atMs = Math.min(atMs, silentAtMs)
+      for (const silentAtMs of [startedAtMs + silenceMs, this.#againAtMs(startedAtMs, nowMs)])
+        if (silentAtMs > nowMs) atMs = Math.min(atMs, silentAtMs)
     }
     return atMs
+  }
+
+  #lostAfterMs(nowMs: number): number {
+    return nowMs < this.#endMs ? lostAfterMs.urgent : lostAfterMs.usual
+  }
+
+  /** Returns the time at which a request without an answer is made again before the deadline. */
+  #againAtMs(startedAtMs: number, nowMs: number): number {
+    if (nowMs >= this.#endMs) return Number.POSITIVE_INFINITY
+    return startedAtMs + Math.max((this.#endMs - startedAtMs) * again.afterPart, lostAfterMs.urgent)
+  }
+
+  /** Maximum number of requests in flight, those included that may be lost. */
+  #maxInFlight(nowMs: number): number {
+    const lostMs = this.#lostAfterMs(nowMs)
+    let lost = 0
+    let silent = 0
+    for (const { startedAtMs, taken } of this.#inFlight.values()) {
+      if (taken !== undefined || nowMs - startedAtMs < lostMs) continue
+      silent++
+      if (startedAtMs < this.#answeredStartMs) lost++
+    }
+    const limit = this.#maxRequests(nowMs) + lost
+    const isSilent = silent === this.#inFlight.size && silent >= limit
+    return isSilent ? Math.min(silent + 1, limit + maxSilentProbes) : limit
+  }
+
+  /**
+   * Breaks requests off that may be lost, and makes them again: the oldest ones if they would take all connections, and any
+   * before the deadline. Without a sign that the service answers new requests, only one is made again at a
+   * time.
+   */
+  #breakOffLost(nowMs: number): void {
+    if (this.#sendNow !== undefined) return
+    let tooMany = -maxRequestsAtEnd
+    let isTrying = false
+    for (const { startedAtMs, taken } of this.#inFlight.values()) {
+      const isLost = taken === undefined && nowMs - startedAtMs >= this.#lostAfterMs(nowMs)
+      if (!isLost) isTrying = true
+      else if (startedAtMs < this.#answeredStartMs) tooMany++
+    }
+    const lost: Batch[] = []
+    for (const [batch, { startedAtMs, taken }] of this.#inFlight) {
+      if (taken !== undefined) continue
+      const isLost = startedAtMs < this.#answeredStartMs
+      const isDue = nowMs >= this.#againAtMs(startedAtMs, nowMs) && batch.attempts.brokenOff < again.maxTimes
+      if (tooMany > 0 && isLost) tooMany--
+      else if (!isDue || (isTrying && !isLost)) continue
+      isTrying = true
+      lost.push(batch)
+    }
+    for (const batch of lost) {
+      batch.attempts.brokenOff++
+      this.#breakOff(batch)
+      this.#deps.batches.queueFor(batch.dataset).requeue(batch)
+    }
   }
 
   #maxRequests(nowMs: number): number {
@@ -341,18 +415,22 @@ export class Delivery {
    * Aborts every attempt in flight, and returns the batches. The outcomes of these attempts are ignored, unless a 2xx
    * status has arrived: such a batch is delivered, although the rest of its answer is missing.
    */
-  #breakOff(): Batch[] {
+  #breakOffAll(): Batch[] {
     const inFlight = [...this.#inFlight]
     for (const [batch, one] of inFlight) if (one.taken !== undefined) this.#end(batch, one.taken(), one.startedAtMs)
-    this.#inFlight.clear()
-    const open = inFlight.filter(([, { taken }]) => taken === undefined)
-    for (const [{ dataset }, { startedAtMs }] of open) {
-      const queue = this.#deps.batches.queueFor(dataset)
-      queue.endProbe()
-      if (monotonicMs() - startedAtMs >= minSilenceMs) queue.isUnanswered = true
-    }
+    const open = inFlight.filter(([, { taken }]) => taken === undefined).map(([batch]) => batch)
+    for (const batch of open) this.#breakOff(batch)
     for (const [, { controller }] of inFlight) controller.abort()
-    return open.map(([batch]) => batch)
+    return open
+  }
+
+  #breakOff(batch: Batch): void {
+    const { controller, startedAtMs } = this.#inFlight.get(batch) as InFlight
+    this.#inFlight.delete(batch)
+    const queue = this.#deps.batches.queueFor(batch.dataset)
+    queue.endProbe()
+    if (monotonicMs() - startedAtMs >= minSilenceMs && queue.acceptedAtMs < startedAtMs) queue.isUnanswered = true
+    controller.abort()
   }
 
   /**
@@ -383,6 +461,7 @@ export class Delivery {
     const sent: Sent = { dataset: batch.dataset, count: batch.count, byteLength: batch.byteLength }
     const onAttempt = (attempt: Attempt): void => {
       this.bytesOnWire += attempt.bodyBytes
+      if (attempt.answer !== undefined) this.#answeredStartMs = Math.max(this.#answeredStartMs, startedAtMs)
       this.#readRateLimits(attempt, startedAtMs)
       if (this.#inFlight.get(batch) === one) this.#end(batch, attempt, startedAtMs)
       else {

@@ -33,8 +33,8 @@ import {
 
 export interface AttemptSettlerDeps {
   readonly queueFor: (dataset: string) => DatasetQueue
-  /** Makes the next probe of each dataset due that is paused because of such answers. */
-  readonly probePaused: (status: number) => void
+  /** Makes the next probe of each dataset due that is paused because of an answer with such a status. */
+  readonly probePaused: (isProbed: (status: number) => boolean) => void
   /** Returns true while there is only a limited time to deliver. */
   readonly isUrgent: (nowMs: number) => boolean
   /** Returns true at the end of the process, when there is no time for a second answer. */
@@ -85,8 +85,11 @@ const maxCutProbes = 8
 const maxProbesAtEnd = 3
 const firstProbeDelayMs = 1000
 const maxProbeDelayMs = 60_000
-/** Minimum time between two accepted probes after which the other paused datasets are probed, in milliseconds. */
-const betweenProbesOfAllMs = 10_000
+/**
+ * Minimum time between two accepted probes after which all datasets are probed that are paused because of one status, in
+ * milliseconds: the status of the accepted dataset, or another one.
+ */
+const betweenProbesOfAllMs = { same: 10_000, other: 60_000 }
 
 /**
  * Decides by the outcome of an attempt what happens to its batch: delivered, tried again, split, held back or dropped.
@@ -109,8 +112,11 @@ export class AttemptSettler {
   #acceptedBytes = 0
   /** Time at which the service last accepted an event that it had refused; monotonic, in milliseconds. */
   #inconsistentAtMs = Number.NEGATIVE_INFINITY
-  /** Time of the last accepted probe after which the other paused datasets were probed; monotonic, in milliseconds. */
-  #probedOthersAtMs = Number.NEGATIVE_INFINITY
+  /**
+   * Time of the last accepted probe after which all datasets were probed that were paused because of a status; monotonic, in
+   * milliseconds.
+   */
+  readonly #probedAllAtMs = new Map<number, number>()
   /** Number of pieces refused since the last acceptance, each counted once. */
   #refusalsInRow = 0
   /** Number of probes after a 403 that followed at once, since the last acceptance. */
@@ -191,12 +197,16 @@ export class AttemptSettler {
     else this.#deps.compression.onFailed(encoding, monotonicMs())
   }
 
-  /** The cause may have been the same for other datasets, such as a token that has been renewed. */
-  #probeOthers(status: number): void {
+  /** The cause may have been the same for other datasets, such as a token that has been renewed, whatever the status was. */
+  #probeOthers(acceptedAfter: number): void {
     const nowMs = monotonicMs()
-    if (nowMs - this.#probedOthersAtMs < betweenProbesOfAllMs) return
-    this.#probedOthersAtMs = nowMs
-    this.#deps.probePaused(status)
+    const isDue = (status: number): boolean => {
+      const afterMs = status === acceptedAfter ? betweenProbesOfAllMs.same : betweenProbesOfAllMs.other
+      return nowMs - (this.#probedAllAtMs.get(status) ?? Number.NEGATIVE_INFINITY) >= afterMs
+    }
+    const probed = new Set<number>()
+    this.#deps.probePaused(status => isDue(status) && probed.add(status) !== undefined)
+    for (const status of probed) this.#probedAllAtMs.set(status, nowMs)
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors.ts'
+import { minEventBytes } from '../options/shipper-options.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { descriptorsRemedy, namesLackOfDescriptors } from '../text/out-of-descriptors.ts'
 import { quoted } from '../text/short-line.ts'
@@ -129,6 +130,7 @@ export function rejected(dataset: string, count: number, reason: string): Warnin
     'LOGFERRY_REJECTED',
     `the service refused ${events} for dataset ${quoted(dataset)} (${reason}). Refused events are not sent again. ` +
       'The option onRejected receives them, and the spool, if there is one, keeps them in rejected.ndjson.',
+    `refused ${dataset}`,
   ]
 }
 
@@ -145,7 +147,11 @@ export function refusedAndKept(dataset: string, reason: string): WarningText {
 export function eventTooLarge(bytes: number): WarningText {
   return [
     'LOGFERRY_REJECTED',
-    `the service answers 413 to a single event of ${bytes} bytes. The event is dropped. Lower maxEventBytes.`,
+    `the service answers 413 to a single event of ${bytes} bytes. The event is dropped. ` +
+      (bytes > minEventBytes
+        ? 'Lower maxEventBytes.'
+        : 'No event is much smaller: check any proxy or firewall on the way to the service.'),
+    'size',
   ]
 }
 
@@ -157,6 +163,7 @@ export function batchTooLarge(bytes: number, nowAtMost: number, status: number |
     'LOGFERRY_STEPPED_DOWN',
     `the service answers ${status ?? 'nothing'} to a batch of ${bytes} bytes${accepted}. Batches now have at most ${nowAtMost} bytes, and larger ones are ` +
       'tried again from time to time. Set maxBatchBytes to a size that the service accepts.',
+    'batch size',
   ]
 }
 
@@ -165,6 +172,7 @@ export function encodingRefused(refused: string, used: string): WarningText {
     'LOGFERRY_STEPPED_DOWN',
     `the service refuses bodies compressed with ${refused}. The compression is now '${used}', and '${refused}' is tried again ` +
       `from time to time. Set compression: '${used}' to avoid these attempts.`,
+    'compression',
   ]
 }
 

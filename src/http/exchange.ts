@@ -1,11 +1,15 @@
 import { isPromise } from 'node:util/types'
 import { milliseconds } from '../text/milliseconds.ts'
+import { monotonicMs } from '../time.ts'
 import { deadline } from '../time-limits.ts'
 import type { DispatchController, Dispatcher, DispatchHandler } from './dispatcher.ts'
 import { withoutTracing } from './without-tracing.ts'
 
 /** Maximum bytes read of an answer, unless the caller needs more. The connection of a longer answer is closed. */
 export const usualAnswerBytes = 65_536
+
+/** Maximum time from the status of an answer to its end, in milliseconds. A connection that is left open takes no longer. */
+const maxRestMs = 5000
 
 /** Maximum number of interim answers (1xx) to one request. A service sends one or two, if any. */
 const maxInterimAnswers = 100
@@ -35,7 +39,8 @@ export interface Request {
  * Makes one request and reads its answer. Redirects are not followed. The promise rejects with an error if no status
  * arrives. Once a status has arrived, the promise resolves with it, whatever happens to the rest of the answer.
  *
- * @param timeoutMs time from now to the end of the answer, in milliseconds; a server that trickles gets no more
+ * @param timeoutMs time from now to the end of the answer, in milliseconds; a server that trickles gets no more. From the
+ *   status to the end there are at most 5 seconds
  * @param maxAnswerBytes maximum bytes read of an answer with a 2xx status; other answers are read up to 64 KiB
  * @param onHead called when the status has arrived, with a function that returns the answer as far as it has arrived
  */
@@ -74,7 +79,8 @@ export function exchange(
   }
   const abort = (): void => giveUp(new Error('aborted'))
   const expire = (): void => giveUp(timeoutError(`no complete answer within ${milliseconds(timeoutMs)}`))
-  const stopClock = deadline(timeoutMs, expire, { keepsAlive: false })
+  const endMs = monotonicMs() + timeoutMs
+  let stopClock = deadline(timeoutMs, expire, { keepsAlive: false })
   signal.addEventListener('abort', abort)
 
   const handler: DispatchHandler = {
@@ -86,6 +92,10 @@ export function exchange(
       if (status >= 200) {
         const given = { status, headers }
         head = given
+        if (endMs - monotonicMs() > maxRestMs) {
+          stopClock()
+          stopClock = deadline(maxRestMs, expire, { keepsAlive: false })
+        }
         onHead?.(status, () => ({ ...given, body: body.subarray(0, bytes), cut: 'interrupted' }))
       } else if (++interimAnswers === maxInterimAnswers) giveUp(new Error('interim answers without end'))
     },

@@ -279,6 +279,9 @@ export const maxUnlimitedBatchBytes = 4 * MiB
 export const expectedDataset =
   'a dataset name (1 to 1024 characters, no control characters, not "." or "..") or a function that returns one'
 
+/** Minimum of `maxEventBytes`. */
+export const minEventBytes = 512
+
 /** Options that the defaults of other options depend on. `ShipperValues` does not compile if a type differs. */
 interface Basis {
   readonly maxBatchBytes: number
@@ -415,7 +418,7 @@ export const shipperOptions = {
       'maximum events of a batch; up to 100,000 while requests are limited, and the events would not fit otherwise',
   }),
   maxEventBytes: integer({
-    min: 512,
+    min: minEventBytes,
     max: 16_777_216,
     unit: 'bytes',
     defaultFrom: ({ maxBatchBytes }: Basis) => Math.min(1_000_000, maxBatchBytes),

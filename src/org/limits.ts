@@ -253,7 +253,7 @@ export class Limits {
   #onUnreadable(error: unknown): void {
     const problem =
       error instanceof OrgError
-        ? `${error.code}: ${error.message.replace(/^logferry: /, '')}`
+        ? `${error.code}: ${error.message.replace(/^logferry: /, '').replace(/; see the cause$/, () => causeIn(error))}`
         : 'the accessToken function failed'
     this.#problem = toMessageLine(problem, this.#deps.redact)
     const isPassing = error instanceof OrgError && passing.has(error.code)
@@ -265,7 +265,9 @@ export class Limits {
     if (isPassing && this.#failures < failuresUntilWarned) return
     const remedy = isPassing
       ? `It is read again in ${Math.round(againInMs / 1000)} s.`
-      : 'Check limits.orgId, and that the token may read the organization.'
+      : error instanceof OrgError && error.code !== 'TOKEN_UNAVAILABLE'
+        ? 'Check limits.orgId, and that the token may read the organization.'
+        : 'Check the function limits.accessToken.'
     this.#warnOnce(
       'LOGFERRY_LIMITS',
       'read',
@@ -399,4 +401,9 @@ function inGb(bytes: number): string {
 
 function day(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10)
+}
+
+/** Says what the error of an application's function says, which has no secrets any more. */
+function causeIn({ cause }: OrgError): string {
+  return cause instanceof Error && cause.message !== '' ? `: ${cause.message}` : ''
 }

@@ -11,16 +11,20 @@ const maxExaminedOfEvent = 4_194_304
  * have so many characters.
  */
 const margin = 1024
-/** Length from which on a part of a text is searched first, to find out how long the whole text would take. */
+/**
+ * Length from which on a part of a text is searched first, to find out how long the whole text would take, and length of
+ * that part. Both are shorter for more than `usualPatterns` patterns.
+ */
 const minLong = 4096
 const firstPart = 1024
+const usualPatterns = 10
 const growthOfPart = 2
 /** Searches of each part that is not the last one: to find out, to see if there is a match, and to find all. */
 const searches = 3
 /** Number of characters that are searched before the time of a search is taken. */
 const charactersPerClock = 1024
-/** Shorter texts are searched even if no time is left. */
-const minTimed = 64
+/** Shorter texts, such as most messages and names, may take so much more time, in milliseconds, when none is left. */
+const short = { length: 64, moreMs: 4 }
 
 /** The mark of a text that was cut before, see `cutText`. */
 const cutMark = /\.\.\. \[(\d{1,15}) more characters\]$/
@@ -47,6 +51,8 @@ export class TextMask {
   /** True if a text of the event was cut, because it was too long to be examined. */
   isCut = false
   readonly #patterns: readonly RegExp[]
+  readonly #minLong: number
+  readonly #firstPart: number
   #left = maxExaminedOfEvent
   readonly #time = new SearchTime()
   /** Number of characters that were searched since the time of a search was taken. */
@@ -54,6 +60,9 @@ export class TextMask {
 
   constructor(patterns: readonly RegExp[]) {
     this.#patterns = patterns
+    const shorter = Math.sqrt(Math.max(patterns.length / usualPatterns, 1)) // the time may grow with the square of the length
+    this.#minLong = Math.ceil(minLong / shorter)
+    this.#firstPart = Math.ceil(firstPart / shorter)
   }
 
   /** Begins an event. */
@@ -116,9 +125,9 @@ export class TextMask {
    */
   #searchable(text: string): number {
     const max = Math.min(text.length, maxExamined, Math.max(this.#left, 0))
-    if (max >= minTimed && this.#time.leftMs <= 0) return 0
-    if (max < minLong) return max
-    for (let length = firstPart; length < max; length *= growthOfPart) {
+    if (this.#time.leftMs <= (max < short.length ? -short.moreMs : 0)) return 0
+    if (max < this.#minLong) return max
+    for (let length = this.#firstPart; length < max; length *= growthOfPart) {
       const part = text.slice(0, length)
       let partMs = this.#msFor(part)
       const maxPartMs = this.#time.leftMs / (searches * growthOfPart ** 2)

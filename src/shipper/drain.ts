@@ -24,6 +24,8 @@ export interface DrainDeps {
 export interface FinishOptions {
   readonly isRepeated?: boolean
   readonly shipLast?: (() => void) | undefined
+  /** Subject of the warnings of events that are given up. Those of another end are reported, too. */
+  readonly about: 'close' | 'natural end'
 }
 
 /** Empties the core: flushes it, or finishes it in a given time and gives up the rest. */
@@ -70,7 +72,7 @@ export class Drain {
    * @param options.shipLast ships a last event, once the held events are released or the time is up
    * @param options.isRepeated true if the caller calls again for events that are shipped meanwhile
    */
-  async finish(timeoutMs: number, { isRepeated = false, shipLast }: FinishOptions = {}): Promise<boolean> {
+  async finish(timeoutMs: number, { isRepeated = false, shipLast, about }: FinishOptions): Promise<boolean> {
     this.#finishing++
     const shipLastOnce = (): void => {
       shipLast?.()
@@ -107,7 +109,7 @@ export class Drain {
       if (!isEmptied) {
         const why = this.#explained(outOfTime(timeoutMs))
         const kept = await this.#handOffAll()
-        this.#giveUp(why, kept)
+        this.#giveUp(why, kept, about)
       }
       return isComplete
     } finally {
@@ -140,12 +142,12 @@ export class Drain {
   }
 
   /** Gives up every pending event in this turn: hands it off to the spool, or drops it. */
-  dropRemaining(loss: LossWords, about?: string): void {
+  dropRemaining(loss: LossWords, about: string): void {
     this.#giveUp(loss.isWaiting ? this.#explained(loss) : loss, 0, about)
   }
 
   /** Gives up the pending events. `kept` events, which were handed off before, are in the same warning. */
-  #giveUp({ how, remedy }: LossWords, kept: number, about?: string): void {
+  #giveUp({ how, remedy }: LossWords, kept: number, about: string): void {
     const { pipeline, heldEvents, ledger, diagnostics, onEmptied } = this.#deps
     this.dropUntriggered()
     heldEvents.releaseAllNow()

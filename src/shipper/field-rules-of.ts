@@ -1,5 +1,6 @@
 import type { Diagnostics } from '../accounting/diagnostics.ts'
 import { FieldRules } from '../fields/field-rules.ts'
+import { shownName, valueLikePart } from '../fields/value-like-name.ts'
 import type { ResolvedFields } from '../options/fields-options.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import { bytesAsSent, eventAsSent, plainToJson } from '../record/event-to-line.ts'
@@ -44,7 +45,7 @@ export function fieldRulesOf(
     onOver: (dataset, path) =>
       warn(
         `fields of ${dataset}`,
-        `dataset ${quoted(dataset)} has no room for more fields: ${quoted(path)} and new ones after it go into the field ` +
+        `dataset ${quoted(dataset)} has no room for more fields: ${shownPath(path)} and new ones after it go into the field ` +
           `${quoted(overflowField)}. Log varying names as values${max === undefined ? '' : ', or raise fields.max if the license allows more'}.`,
       ),
     onValueLikeNames: (dataset, { example, group }) =>
@@ -56,7 +57,7 @@ export function fieldRulesOf(
     onTypeChange: (dataset, { path, types }) =>
       warn(
         `types in ${dataset}`,
-        `the field ${quoted(path)} in dataset ${quoted(dataset)} was ${types.join(', then ')}. A field should keep its ` +
+        `the field ${shownPath(path)} in dataset ${quoted(dataset)} was ${types.join(', then ')}. A field should keep its ` +
           'type: the service may refuse or misread other values.',
       ),
   })
@@ -87,4 +88,11 @@ export function redactStep(redaction: Redaction, maxEventBytes: number, altered:
     replaceFields(intake, redacted)
     return undefined
   }
+}
+
+/** Shows the path of a field, of a value-like name only the beginning: the whole name may be personal. */
+function shownPath(path: string): string {
+  const part = valueLikePart(path)
+  if (part === undefined) return quoted(path)
+  return quoted(part.before === '' ? shownName(part.text) : `${part.before}.${shownName(part.text)}`)
 }

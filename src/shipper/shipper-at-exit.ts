@@ -124,7 +124,7 @@ export class ShipperAtExit implements ExitDrainable {
     if (startedAtMs - this.#roundEndMs > nextRoundMs) this.#heldUpMs = 0 // the process has gone on meanwhile
     const timeoutMs = this.exitTimeoutMs - this.#heldUpMs
     if (timeoutMs <= 0) return this.dropRemaining(outOfTime(this.exitTimeoutMs)) // in this turn, so that the process ends
-    const isComplete = await this.#deps.drain.finish(timeoutMs, { isRepeated: true }) // at the next 'beforeExit'
+    const isComplete = await this.#deps.drain.finish(timeoutMs, { about: 'natural end', isRepeated: true }) // at the next 'beforeExit'
     this.#roundEndMs = monotonicMs()
     this.#heldUpMs = isComplete ? 0 : this.#heldUpMs + this.#roundEndMs - startedAtMs
     this.unregisterIfDone()

@@ -20,6 +20,7 @@ import { checkListener } from './check-listener.ts'
 import { Core } from './core.ts'
 import type { HeldEvents } from './held-events.ts'
 import type { Intake } from './intake/intake.ts'
+import { endlessLogging } from './intake/intake-drops.ts'
 import type { IntakeEvent } from './intake/intake-event.ts'
 import { maxCopyBytes } from './intake/shaping.ts'
 import type { MinSeverity } from './min-severity.ts'
@@ -169,7 +170,7 @@ export class Shipper {
     const timeoutMs = checkedTimeoutMs(options, this.#core.options.flushTimeoutMs)
     reserveStack(useDiskBytes)
     const { drain, usageReports } = this.#core
-    const complete = await drain.finish(timeoutMs, { shipLast: () => usageReports?.shipNow() })
+    const complete = await drain.finish(timeoutMs, { about: 'close', shipLast: () => usageReports?.shipNow() })
     usageReports?.disarm() // events that sum up others may have been shipped since
     await settlesWithin(Promise.all([this.#core.sender.close(), this.#core.license?.close()]), closeConnectionsMs)
     this.#core.rateExchange?.close()
@@ -363,7 +364,7 @@ export class Shipper {
    * @internal
    */
   dropNested(): DropReason {
-    return this.dropFor(nested)
+    return this.dropFor(endlessLogging)
   }
 
   /**
@@ -467,7 +468,6 @@ type EventObject = Readonly<Record<string, unknown>> | (object & { readonly [Sym
 
 /** Severity of an event that cannot be read: info. */
 const usualSeverity = severityOfLevel(undefined)
-const nested = new Error('a getter, a `toJSON`, a listener or a function of an option logs again for each event')
 
 function levelOf(event: object): Severity {
   try {

@@ -95,7 +95,7 @@ describe('a batch', () => {
       await vi.advanceTimersByTimeAsync(1000)
     }
     const requestsTo = (name: string) => sent.filter(({ dataset }) => dataset === name).length
-    expect([requestsTo('silent'), requestsTo('well')]).toEqual([2, 20])
+    expect([requestsTo('silent'), requestsTo('well')]).toEqual([4, 20]) // two of the four may be lost
   })
 
   it.each([
@@ -186,13 +186,57 @@ describe('a batch', () => {
     expect(memory.usedBytes).toBeGreaterThan(3.5 * 1_048_576)
   })
 
-  it('a dataset that is not answered makes all requests if it is the only one', async () => {
+  it('requests that are lost on their way hold others up for some seconds only', async () => {
+    const { log, sent, arrived, delivery } = pipelineTo(
+      ({ atMs }) => (atMs < startMs + 4500 ? new Promise(() => {}) : delivered),
+      { maxBatchAgeMs: 1000, maxConcurrentRequests: 4 },
+    )
+    const startMs = performance.now()
+    for (let second = 0; second < 20; second++) {
+      log(second)
+      await vi.advanceTimersByTimeAsync(1000)
+    }
+    expect(sent[4]?.atMs).toBeLessThanOrEqual(startMs + 10_000)
+    expect(arrived.length).toBeGreaterThan(13)
+    expect(delivery.inFlight).toBe(4)
+  })
+
+  it('a request in ten that is lost holds up none of the others, and costs no event at the end', async () => {
+    let count = 0
+    const { log, sent, arrived, delivery, batchQueue } = pipelineTo(
+      () => (Math.imul(++count, 2654435761) >>> 0 < 2 ** 32 / 10 ? new Promise(() => {}) : delivered),
+      { maxBatchAgeMs: 100, maxConcurrentRequests: 4 },
+    )
+    for (const n of range(400)) {
+      log(n)
+      await vi.advanceTimersByTimeAsync(100)
+    }
+    expect(arrived.length).toBeGreaterThan(300)
+    expect(delivery.inFlight).toBeLessThanOrEqual(36)
+    const flushed = batchQueue.flush()
+    delivery.skipBackoff(10_000)
+    await vi.advanceTimersByTimeAsync(9000)
+    await flushed
+    expect(numbers(arrived).toSorted((one, other) => one - other)).toEqual(range(400))
+    expect(sent.length).toBeLessThan(500)
+  })
+
+  it('a slow service is not asked more than twice again for a batch at the end', async () => {
+    const { log, sent, delivery } = pipelineTo(() => new Promise(() => {}))
+    for (const n of range(4)) log(n, { dataset: `d${n}` })
+    await vi.advanceTimersByTimeAsync(1000)
+    delivery.skipBackoff(10_000)
+    await vi.advanceTimersByTimeAsync(10_000)
+    for (const n of range(4)) expect(sent.filter(({ dataset }) => dataset === `d${n}`).length).toBeLessThanOrEqual(3)
+  })
+
+  it('a dataset that is not answered makes all requests if it is the only one, and two more to find out if it is answered now', async () => {
     const { log, sent } = pipelineTo(() => new Promise(() => {}), { maxBatchAgeMs: 1000, maxConcurrentRequests: 4 })
     for (let second = 0; second < 20; second++) {
       log(second)
       await vi.advanceTimersByTimeAsync(1000)
     }
-    expect(sent).toHaveLength(4)
+    expect(sent.map(({ atMs }) => atMs)).toEqual([...sent.slice(0, 4).map(({ atMs }) => atMs), 9000, 14_000])
   })
 })
 
@@ -771,6 +815,23 @@ describe('when the service refuses the token, the dataset or the address', () =>
     expect(warnings[0]?.message).toMatch(/dataset "d" is paused: the service answers 403 \(no\)\. Check that the token/)
     await vi.advanceTimersByTimeAsync(61_000)
     expect(sorted(numbers(arrived))).toEqual(range(10_000))
+  })
+
+  it('an accepted probe shows that others may be accepted, whatever the status of each was', async () => {
+    let isWell = false
+    const acceptedMs: number[] = []
+    const { log } = pipelineTo(({ dataset }) => {
+      const status = [401, 403, 404, 415, 400][Number(dataset) % 5] as number
+      if (!isWell) return { kind: 'blocked', status, reason: 'no' }
+      acceptedMs.push(performance.now())
+      return delivered
+    })
+    for (const n of range(50)) log(n, { dataset: `${n}` })
+    await vi.advanceTimersByTimeAsync(120_000)
+    isWell = true
+    await vi.advanceTimersByTimeAsync(70_000)
+    expect(acceptedMs).toHaveLength(50)
+    expect((acceptedMs.at(-1) as number) - (acceptedMs[0] as number)).toBeLessThan(1000)
   })
 
   it('an accepted probe shows that others may be accepted: all datasets are delivered soon', async () => {

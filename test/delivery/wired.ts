@@ -4,6 +4,7 @@ import type { Severity } from '../../src/accounting/severity.ts'
 import { Compression } from '../../src/delivery/compression.ts'
 import { RateLimiter } from '../../src/delivery/rate-limiter.ts'
 import type { Encoding } from '../../src/http/encodings.ts'
+import type { Answer } from '../../src/http/exchange.ts'
 import type { Outcome } from '../../src/outcome.ts'
 import { openPipeline, type PipelineDeps } from '../../src/shipper/pipeline.ts'
 import { lineOf } from '../support/line-of.ts'
@@ -84,7 +85,7 @@ export function pipelineTo(
       sent.push(request)
       const outcome = await service(request, sent.length)
       if (outcome.kind === 'delivered' && !signal.aborted) arrived.push(...request.lines)
-      return { outcome, encoding, bodyBytes: batch.byteLength }
+      return { outcome, encoding, bodyBytes: batch.byteLength, answer: answerWith(outcome) }
     },
   })
   const log = (n: number, { dataset = 'd', severity = 2 as Severity, text = '' } = {}) => {
@@ -106,6 +107,12 @@ export function pipelineTo(
     dropped,
     refused,
   }
+}
+
+/** Returns the answer behind an outcome; `undefined` if there was none. */
+function answerWith(outcome: Outcome): Answer | undefined {
+  const status = 'status' in outcome ? outcome.status : 200
+  return status === undefined ? undefined : { status, headers: {}, body: new Uint8Array() }
 }
 
 /** Returns the numbers of the lines, in the order of logging. */

@@ -42,6 +42,23 @@ describe.concurrent('a process that ends in the tick of 1,000 log calls', () => 
     expect(numbers).toEqual(upTo(1000))
   })
 
+  it.each([
+    [
+      'close()',
+      'await shipper.close({ timeoutMs: 50 }); process.exit()',
+      /10 events could not be delivered within 50 ms/,
+    ],
+    [
+      'close() after memory was full',
+      'log(10, 200_000); await shipper.close({ timeoutMs: 50 }); process.exit()',
+      /could not be delivered within 50 ms/,
+    ],
+  ])('warns of a loss by %s and an end in the same tick', async (_, end, warning) => {
+    const unreachable = core(`baseUrl: 'http://127.0.0.1:9', maxBufferedBytes: 8 * 2 ** 20`)
+    const { stderr } = await run(`${unreachable} log(0, 10); ${end}`)
+    expect(stderr).toMatch(warning)
+  })
+
   it('delivers records held until their resource is known, although memory is short', async () => {
     const processor = 'globalThis.processor = new LogferryLogRecordProcessor({ maxBufferedBytes: 2 ** 24 })'
     const { code, stderr, numbers } = await run(`

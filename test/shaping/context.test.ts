@@ -55,6 +55,20 @@ describe.each(ways)('context, by %s', (_, logOf) => {
     expect(shipping.warnings.map(({ message }) => message).join()).toContain('without fields of its own')
   })
 
+  it.each<[string, (store: object) => object]>([
+    ['a copy of the object, toJSON included', store => ({ ...store, token: undefined })],
+    ['a Map with a toJSON', store => new Map(Object.entries({ ...store, token: undefined }))],
+  ])('keeps the event if the toJSON of an object returns %s', async (_, copied) => {
+    await using shipping = await startShipping()
+    const store = { request_id: 'r-1', token: 'hidden', toJSON: (): object => copied(store) }
+    const shipper = shipping.ship({ dataset: 'd', context: () => store })
+    shipper.ship({ level: 'error', message: 'payment failed', token: 'of the event' })
+    await shipper.flush()
+    const [event] = shipping.emulator.events('d')
+    expect(event).toMatchObject({ message: 'payment failed', token: 'of the event', request_id: 'r-1' })
+    expect(event).not.toHaveProperty('toJSON')
+  })
+
   it('adds what the toJSON of an object leaves of it', async () => {
     await using shipping = await startShipping()
     const session = { user: 'u-1', secret: 'hidden', toJSON: () => ({ user: 'u-1' }) }

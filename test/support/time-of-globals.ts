@@ -24,3 +24,4 @@ export const { timeOrigin } = performance
 export const maxTimeoutMs: Time['maxTimeoutMs'] = 0x7fffffff
 export const SystemDate = Date
 export { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+export const onNextTick: Time['onNextTick'] = run => process.nextTick(run)

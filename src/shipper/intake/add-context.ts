@@ -23,7 +23,7 @@ export function contextStep(
   { diagnostics, asSent, timeField }: ContextDeps,
 ): EarlyStep {
   return intake => {
-    let fields: object
+    let fields: { toJSON?: unknown }
     try {
       const result = asJsonHasIt(context())
       if (result === undefined || result === null) return undefined
@@ -33,6 +33,7 @@ export function contextStep(
       if (Object.keys(fields).length === 0 && !isSpreadable(result)) {
         return void warnOfHook(diagnostics, 'context', 'returned an object without fields of its own')
       }
+      if (typeof fields.toJSON === 'function') delete fields.toJSON // as a field, it would replace the event
     } catch (error) {
       return void warnOfHook(diagnostics, 'context', thrownBy(error))
     }

@@ -28,6 +28,11 @@ export interface IntakeDropsDeps {
   readonly onReported: () => void
 }
 
+/** The error for which an event is dropped that was logged while another one was taken, too deep or too often. */
+export const endlessLogging = new Error(
+  'a getter, a `toJSON`, a listener or a function of an option logs again for each event',
+)
+
 /** Counts and reports the events that are dropped inside their own log calls. */
 export class IntakeDrops {
   readonly #deps: IntakeDropsDeps
@@ -137,14 +142,15 @@ export class IntakeDrops {
     this.lastError = undefined
     this.lastThrower = ''
     // With redaction, no text that may have a value: the error may be one of the application.
-    const what = redaction === undefined ? textOfThrown(error) : kindOfThrown(error)
+    const mayBeShown = redaction === undefined || error === endlessLogging
+    const what = mayBeShown ? textOfThrown(error) : kindOfThrown(error)
     const lost = count === 1 ? '1 event could not be logged and is' : `${count} events could not be logged and are`
     diagnostics.warn('LOGFERRY_DROPPED', `${lost} dropped${isKnown ? ` (${thrower}${what})` : ''}.`, 'error')
   }
 
   #warnOfMemory(bySeverity: DropsBySeverity): void {
     this.#summary.note(bySeverity)
-    this.#deps.diagnostics.warn('LOGFERRY_DROPPED', () => this.#lackOfMemory())
+    this.#deps.diagnostics.warn('LOGFERRY_DROPPED', () => this.#lackOfMemory(), 'memory')
   }
 
   #lackOfMemory(): string {
