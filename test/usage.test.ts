@@ -235,6 +235,16 @@ describe.each(ways)('fields, by %s:', (_, loggerOf, prefix) => {
     })
   })
 
+  it('the warning of max shows only the beginning of a name that may be personal', async () => {
+    await using shipping = await shipped({ max: 20 }, log => {
+      for (let i = 0; i < 30; i++)
+        log('info', 'm', { users: { [`mary.${'abcdefghij'.repeat(3)[i]}${i}@example.com`]: 1 } })
+    })
+    const messages = shipping.warnings.map(({ message }) => message).join()
+    expect(messages).toContain('has no room')
+    expect(messages).not.toContain('example')
+  })
+
   it('names that look like values, and changes of type, are warned of and counted', async () => {
     await using shipping = await shipped({}, log => {
       for (let i = 0; i < 5; i++) log('info', 'm', { users: { [`8f3a${i}${i}`]: 1 }, total: i === 3 ? 'three' : i })

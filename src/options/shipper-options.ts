@@ -115,14 +115,18 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
    * Maximum number of concurrent requests. Integer, 1 to 64.
    *
    * After five failures in a row, or when too many attempts fail, only one request is made at a time. During `close()`
-   * and at the end of the process there may be more than the maximum: one for each dataset, up to 32.
+   * and at the end of the process there may be more than the maximum: one for each dataset, up to 32. A request that has had
+   * no answer for five seconds does not count if the service has answered a later one. If none has been answered for so
+   * long, up to two more are made.
    *
    * @defaultValue 4
    */
   maxConcurrentRequests?: number | undefined
   /**
    * Maximum time from the start of a request to the end of its answer, in milliseconds. Integer, 100 to 600 000. A
-   * request that takes longer is aborted and sent again.
+   * request that takes longer is aborted and sent again. During `close()` and at the end of the process, that happens after a
+   * third of the time that was left, up to twice for a batch. From the status of an answer to its end there are at most five
+   * seconds.
    *
    * @defaultValue 30000
    */

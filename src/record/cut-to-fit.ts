@@ -13,6 +13,13 @@ const minMemberBytes = 64
 /** Maximum length of a name, in characters. Longer names are cut. */
 const maxNameLength = 200
 
+/**
+ * Bytes that the event's group `logferry` has at least, or a quarter of the event, and the members of the group that stay in
+ * any case: the number of events that this one stands for.
+ */
+const minOwnBytes = 176
+const keptOfOwn = ['repeated', 'sampling_rate']
+
 /** True if a name may have been longer, before `cutToFit` has cut it. */
 export function isCutName(name: string): boolean {
   return name.charCodeAt(maxNameLength) === cutMark && onlyDigits.test(name.slice(maxNameLength + 1))
@@ -32,7 +39,8 @@ interface Member {
 
 /**
  * Cuts an event to `maxBytes` of JSON, 256 or more, and marks it at its root:
- * `"logferry":{"cut":true,"original_bytes":…}`. Returns the same object if it fits.
+ * `"logferry":{"cut":true,"original_bytes":…}`. Returns the same object if it fits. A group `logferry` of the event stays, as
+ * far as it takes a quarter of the bytes.
  *
  * Large members are cut first. The members of a container share its bytes so that small members stay whole and the
  * others get equal parts. If a part would be too small to be useful, the last members are left out, and members in
@@ -48,10 +56,16 @@ export function cutToFit(event: PlainObject, maxBytes: number, kept: readonly st
   const mark: PlainObject = { cut: true }
   if (whole && sizes.areExact) mark.original_bytes = bytes
   const own = members.find(({ name }) => name === 'logferry')
-  const ownMark = own !== undefined && isPlainObject(own.value) && own.size <= maxBytes / 4 ? own.value : {}
-  const root = { logferry: { ...ownMark, ...mark } }
+  const root = { logferry: { ...ownGroup(own, Math.max(maxBytes / 4, minOwnBytes), sizes), ...mark } }
   const others = own === undefined ? members : members.filter(member => member !== own)
   return Object.assign(shortenMembers(others, event, maxBytes - sizes.of(root), sizes, kept), root)
+}
+
+/** Returns the event's own group `logferry`, cut to `maxBytes` of JSON. */
+function ownGroup(own: Member | undefined, maxBytes: number, sizes: JsonSizes): PlainObject {
+  if (own === undefined || !isPlainObject(own.value)) return {}
+  if (own.size <= maxBytes) return own.value
+  return shortenMembers(membersOf(own.value, sizes).members, own.value, maxBytes, sizes, keptOfOwn)
 }
 
 function shorten({ value, size }: Member, maxBytes: number, sizes: JsonSizes): Plain {

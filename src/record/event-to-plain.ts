@@ -13,7 +13,7 @@ export interface Alterations {
 }
 
 /** Fields that an event cut to fit keeps, whatever other fields it loses. */
-const keptFields = ['level', 'message', 'trace_id', 'span_id', 'trace_flags']
+const keptFields = ['level', 'message', 'trace_id', 'span_id', 'trace_flags', 'logferry', 'logferry.sampling_rate']
 
 /** An event copied into plain data. */
 export interface PlainCopy {

@@ -14,6 +14,18 @@ const aMinute = { windowMs: 60_000 }
 const isoTime = expect.stringMatching(/^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$/)
 
 describe('collapse', () => {
+  it.each([512, 600, 1000, 2000])('keeps the count of a summary that is cut to %d bytes', async maxEventBytes => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ collapse: aMinute, maxEventBytes, sample: { warn: 0.999_999 } })
+    const big = { text: 'x'.repeat(maxEventBytes), logferry: { job: 'j'.repeat(maxEventBytes / 2) } }
+    for (let n = 0; n < 4; n++) shipper.ship({ level: 'warn', message: 'disk is slow', ...big })
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toMatchObject([
+      { message: 'disk is slow', logferry: { cut: true, sampling_rate: 0.999_999 } },
+      { message: 'disk is slow', logferry: { cut: true, sampling_rate: 0.999_999, repeated: { count: 3 } } },
+    ])
+  })
+
   it('ships the first of identical events at once, and one event for the others at a flush', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ collapse: aMinute })

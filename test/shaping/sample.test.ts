@@ -275,4 +275,12 @@ describe('the decision for a trace', () => {
     })
     expect(takenMs).toBeLessThan(50)
   })
+
+  it('keeps its rate in an event with so many fields that most are left out', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ sample: { info: 0.999_999 }, maxEventBytes: 10_000 })
+    shipper.ship({ level: 'info', ...Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`field_${n}`, n])) })
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toMatchObject([{ logferry: { cut: true, sampling_rate: 0.999_999 } }])
+  })
 })
