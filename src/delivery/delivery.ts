@@ -288,10 +288,11 @@ export class Delivery {
 
   /** The longest wait for an answer, unless it is short. */
   #unansweredFailure(): Failure | undefined {
-    for (const [{ byteLength }, { startedAtMs, taken }] of this.#inFlight) {
-      const waitMs = monotonicMs() - startedAtMs
+    for (const [{ byteLength, attempts }, { startedAtMs, taken }] of this.#inFlight) {
+      const sinceMs = attempts.brokenOff > 0 ? attempts.startedAtMs : startedAtMs
+      const waitMs = monotonicMs() - sinceMs
       if (taken !== undefined || waitMs < minSilenceMs) continue
-      return unansweredFailure(byteLength, this.#settler.smallerAcceptedSince(startedAtMs, byteLength), waitMs)
+      return unansweredFailure(byteLength, this.#settler.smallerAcceptedSince(sinceMs, byteLength), waitMs)
     }
     return undefined
   }
