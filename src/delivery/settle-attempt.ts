@@ -83,6 +83,8 @@ const partOfProbe = 8
 const maxCutProbes = 8
 /** Number of probes after a 403 that follow at once while there is only a limited time to deliver. */
 const maxProbesAtEnd = 3
+/** Number of accepted requests of which the size is known. */
+const maxAccepted = 32
 const firstProbeDelayMs = 1000
 const maxProbeDelayMs = 60_000
 /**
@@ -108,8 +110,8 @@ export class AttemptSettler {
   #asked: { readonly failure: Failure; readonly untilMs: number } | undefined
   /** Start of the latest request that the service accepted; monotonic, in milliseconds. */
   #acceptedAtMs = Number.NEGATIVE_INFINITY
-  /** Bytes of the lines of that request. */
-  #acceptedBytes = 0
+  /** The last requests that the service accepted: start, and bytes of the lines. */
+  readonly #accepted: { readonly startedAtMs: number; readonly bytes: number }[] = []
   /** Time at which the service last accepted an event that it had refused; monotonic, in milliseconds. */
   #inconsistentAtMs = Number.NEGATIVE_INFINITY
   /**
@@ -134,10 +136,11 @@ export class AttemptSettler {
     return this.#failure ?? (this.#asked !== undefined && nowMs < this.#asked.untilMs ? this.#asked.failure : undefined)
   }
 
-  /** Returns the size of the latest batch that was accepted if it is at most half of `bytes`, and was sent later. */
+  /** Returns the size of the largest batch that was sent later and accepted, if it is at most half of `bytes`. */
   smallerAcceptedSince(startedAtMs: number, bytes: number): number | undefined {
-    const isSmaller = this.#acceptedBytes <= bytes / 2 // batches of other datasets may be a little smaller by chance
-    return this.#acceptedAtMs > startedAtMs && isSmaller ? this.#acceptedBytes : undefined
+    const later = this.#accepted.filter(one => one.startedAtMs > startedAtMs).map(one => one.bytes)
+    const largest = Math.max(...later)
+    return later.length > 0 && largest <= bytes / 2 ? largest : undefined // a little smaller ones may be so by chance
   }
 
   settle(batch: Batch, { outcome, encoding }: Attempt, startedAtMs: number): void {
@@ -404,10 +407,9 @@ export class AttemptSettler {
    */
   #onAccepted(batch: Batch, queue: DatasetQueue, startedAtMs: number): void {
     const nowMs = monotonicMs()
-    if (startedAtMs > this.#acceptedAtMs) {
-      this.#acceptedAtMs = startedAtMs
-      this.#acceptedBytes = batch.byteLength
-    }
+    this.#acceptedAtMs = Math.max(this.#acceptedAtMs, startedAtMs)
+    this.#accepted.push({ startedAtMs, bytes: batch.byteLength })
+    if (this.#accepted.length > maxAccepted) this.#accepted.shift()
     this.#refusalsInRow = 0
     this.#probesAtEnd = 0
     if (batch.attempts.refusals > 0) this.#inconsistentAtMs = nowMs
