@@ -103,6 +103,16 @@ describe.concurrent('apiRateLimitPerSecond', () => {
   })
 })
 
+it('a function for the access token that fails is named, with what its error says', async () => {
+  await using shipping = await startShipping()
+  const accessToken = async () => Promise.reject(new Error('the vault is sealed'))
+  shipping.ship({ limits: { orgId: 'o', accessToken } })
+  await vi.waitFor(() => expect(shipping.warnings).toHaveLength(1), 5000)
+  expect(shipping.warnings[0]?.message).toMatch(
+    /the accessToken function failed: the vault is sealed\)\. .* Check the function limits\.accessToken\.$/,
+  )
+})
+
 describe.concurrent('a fleet whose Redis gives impossible answers', () => {
   it.each([
     ['no process', () => [Date.now(), 0, 0, 1]],
