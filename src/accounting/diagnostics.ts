@@ -1,5 +1,6 @@
 import { isPromise } from 'node:util/types'
 import type { ErrorCode } from '../errors.ts'
+import { prependListener } from '../own-listeners.ts'
 import { kindOfThrown } from '../text/kind-of-thrown.ts'
 import { type Redact, toMessageLine } from '../text/short-line.ts'
 import { monotonicMs, onNextTick } from '../time.ts'
@@ -281,7 +282,7 @@ export function emitProcessWarning(warning: Warning): void {
   if (isAtOnce) return emitWarningNow({ name: 'LogferryWarning', code, message })
   try {
     process.emitWarning(message, { type: 'LogferryWarning', code })
-    if (unprinted.size === 0) process.prependListener('exit', printUnprinted)
+    if (unprinted.size === 0) prependListener('exit', printUnprinted)
     unprinted.add(warning)
     onNextTick(() => {
       unprinted.delete(warning)

@@ -1,7 +1,7 @@
 import { emitProcessWarning, warnAtOnce, warnOnNextTick } from '../accounting/diagnostics.ts'
+import { appendListener, prependListener } from '../own-listeners.ts'
 import { queueMicrotask, setImmediate } from '../time.ts'
 import { ExitDrain } from './drain-at-exit.ts'
-import { appendListener, prependListener } from './own-listeners.ts'
 import {
   type Interruptible,
   isListeningTo,

@@ -1,8 +1,8 @@
 import { constants } from 'node:os'
 import { warnAtOnce, warnOnNextTick } from '../accounting/diagnostics.ts'
+import { isOurs, prependListener } from '../own-listeners.ts'
 import { setTimeout } from '../time.ts'
 import { type Drainable, ExitDrain } from './drain-at-exit.ts'
-import { isOurs, prependListener } from './own-listeners.ts'
 
 /** Pending events that a signal must not lose. */
 export interface Interruptible extends Drainable {
