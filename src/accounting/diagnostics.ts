@@ -281,13 +281,14 @@ export function emitProcessWarning(warning: Warning): void {
   const { code, message } = warning
   if (isAtOnce) return emitWarningNow({ name: 'LogferryWarning', code, message })
   try {
-    process.emitWarning(message, { type: 'LogferryWarning', code })
     if (unprinted.size === 0) prependListener('exit', printUnprinted)
     unprinted.add(warning)
+    // Before Node prints it, because a listener of the application may end the process then.
     onNextTick(() => {
       unprinted.delete(warning)
       if (unprinted.size === 0) process.off('exit', printUnprinted)
     })
+    process.emitWarning(message, { type: 'LogferryWarning', code })
   } catch {
     // The application has replaced a function. Neither delivery nor a log call may stop because of that.
   }

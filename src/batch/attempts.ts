@@ -23,8 +23,8 @@ export class Attempts {
   #isSizeTrial = false
   #suspect: Compressed | undefined
   #isCompressionTrial = false
-  /** True once an attempt without an answer was broken off, so that the batch could be sent again in time. */
-  wasBrokenOff = false
+  /** True once a second attempt was made beside one without an answer, because the deadline was near. */
+  isRepeated = false
 
   /** Number of attempts. */
   get count(): number {

@@ -87,10 +87,11 @@ const minSilenceMs = 1000
  */
 const lostAfterMs = { usual: 5000, urgent: minSilenceMs }
 /**
- * Part of the time to the deadline for which a request waits for its answer before it is made again, once: the service may
- * only be slow. Without a sign that the service answers other requests, it waits longer, in milliseconds.
+ * Time without an answer after which a request is made a second time before the deadline, in milliseconds, if the service
+ * has answered a later one, or without such a sign. It is made sooner if half of the time is over. The first attempt goes on:
+ * the service may only be slow.
  */
-const again = { afterPart: 1 / 2, withoutSignAfterMs: 10_000 }
+const againAfterMs = { withSign: 5000, withoutSign: 10_000 }
 /** Maximum part of the requests in flight that datasets without an answer take from others. */
 const unansweredPart = 0.5
 /** Maximum number of probes without an answer for some time beside which another request is made. */
@@ -101,6 +102,8 @@ interface InFlight {
   readonly startedAtMs: number
   /** True if only probes were allowed when the request started. */
   readonly isProbe: boolean
+  /** An earlier attempt for the same batch, which has no answer yet. */
+  earlier?: InFlight | undefined
   /** Set once the service has answered with a 2xx status: returns the attempt if nothing more of the answer arrives. */
   taken?: () => Attempt
 }
@@ -195,12 +198,12 @@ export class Delivery {
   #pump(wantedMs: number): void {
     const { batches, breaker, rateLimiter } = this.#deps
     const nowMs = monotonicMs()
-    this.#breakOffLost(nowMs)
     const limit = breaker.isOpen ? this.#maxProbes(nowMs) : this.#maxInFlight(nowMs)
     const sinceMs = Math.min(nowMs, wantedMs)
     this.#choice = undefined
     this.#tuner.tune(nowMs)
     const notBeforeMs = () => Math.max(breaker.notBeforeMs, rateLimiter.notBeforeMs(nowMs, sinceMs))
+    this.#repeatLost(nowMs, () => nowMs >= notBeforeMs())
     while (this.#inFlight.size < limit && nowMs >= notBeforeMs()) {
       const batch = this.#dequeue(nowMs, limit)
       if (batch === undefined) {
@@ -289,7 +292,7 @@ export class Delivery {
   /** The longest wait for an answer, unless it is short. */
   #unansweredFailure(): Failure | undefined {
     for (const [{ byteLength, attempts }, { startedAtMs, taken }] of this.#inFlight) {
-      const sinceMs = attempts.wasBrokenOff ? attempts.startedAtMs : startedAtMs
+      const sinceMs = attempts.isRepeated ? attempts.startedAtMs : startedAtMs
       const waitMs = monotonicMs() - sinceMs
       if (taken !== undefined || waitMs < minSilenceMs) continue
       return unansweredFailure(byteLength, this.#settler.smallerAcceptedSince(sinceMs, byteLength), waitMs)
@@ -341,23 +344,22 @@ export class Delivery {
 
   /** Returns the time at which the next request in flight has had no answer for some time; `Infinity` if there is none. */
   #nextSilenceMs(nowMs: number): number {
+    const usualMs = this.#deps.breaker.isOpen ? minSilenceMs : this.#lostAfterMs(nowMs)
     let atMs = Number.POSITIVE_INFINITY
-    const silenceMs = this.#deps.breaker.isOpen ? minSilenceMs : this.#lostAfterMs(nowMs)
     for (const { startedAtMs } of this.#inFlight.values()) {
-      for (const silentAtMs of [startedAtMs + silenceMs, this.#againAtMs(startedAtMs, nowMs)])
-        if (silentAtMs > nowMs) atMs = Math.min(atMs, silentAtMs)
+      const againMs = nowMs < this.#endMs ? [this.#againAfterMs(startedAtMs), againAfterMs.withoutSign] : []
+      for (const silenceMs of [usualMs, ...againMs])
+        if (startedAtMs + silenceMs > nowMs) atMs = Math.min(atMs, startedAtMs + silenceMs)
     }
     return atMs
   }
 
-  #lostAfterMs(nowMs: number): number {
-    return nowMs < this.#endMs ? lostAfterMs.urgent : lostAfterMs.usual
+  #againAfterMs(startedAtMs: number): number {
+    return Math.max(Math.min(againAfterMs.withSign, (this.#endMs - startedAtMs) / 2), minSilenceMs)
   }
 
-  /** Returns the time at which a request without an answer is made again before the deadline. */
-  #againAtMs(startedAtMs: number, nowMs: number): number {
-    if (nowMs >= this.#endMs) return Number.POSITIVE_INFINITY
-    return startedAtMs + Math.max((this.#endMs - startedAtMs) * again.afterPart, lostAfterMs.urgent)
+  #lostAfterMs(nowMs: number): number {
+    return nowMs < this.#endMs ? lostAfterMs.urgent : lostAfterMs.usual
   }
 
   /** Maximum number of requests in flight, those included that may be lost. */
@@ -370,40 +372,29 @@ export class Delivery {
       silent++
       if (startedAtMs < this.#answeredStartMs) lost++
     }
-    const limit = this.#maxRequests(nowMs) + lost
+    const limit = this.#maxRequests(nowMs) + Math.min(lost, maxRequestsAtEnd)
     const isSilent = silent === this.#inFlight.size && silent >= limit
     return isSilent ? Math.min(silent + 1, limit + maxSilentProbes) : limit
   }
 
   /**
-   * Breaks requests off that may be lost, and makes them again: the oldest ones if they would take all connections, and any
-   * before the deadline. Without a sign that the service answers new requests, only one is made again at a
-   * time.
+   * Before the deadline, makes requests a second time that may be lost. Without a sign that the service answers new requests,
+   * only one is made again at a time.
    */
-  #breakOffLost(nowMs: number): void {
-    if (this.#sendNow !== undefined) return
-    let tooMany = -maxRequestsAtEnd
-    let isTrying = false
-    for (const { startedAtMs, taken } of this.#inFlight.values()) {
-      const isLost = taken === undefined && nowMs - startedAtMs >= this.#lostAfterMs(nowMs)
-      if (!isLost) isTrying = true
-      else if (startedAtMs < this.#answeredStartMs) tooMany++
-    }
-    const lost: Batch[] = []
-    for (const [batch, { startedAtMs, taken }] of this.#inFlight) {
-      if (taken !== undefined) continue
-      const isLost = startedAtMs < this.#answeredStartMs
-      const isDue = nowMs >= this.#againAtMs(startedAtMs, nowMs) && !batch.attempts.wasBrokenOff
-      const mayTry = isLost || (!isTrying && nowMs - startedAtMs >= again.withoutSignAfterMs)
-      if (tooMany > 0 && isLost) tooMany--
-      else if (!isDue || !mayTry) continue
+  #repeatLost(nowMs: number, mayStart: () => boolean): void {
+    if (nowMs >= this.#endMs || this.#sendNow !== undefined) return
+    const isSilent = ({ startedAtMs, taken }: InFlight) =>
+      taken === undefined && nowMs - startedAtMs >= this.#againAfterMs(startedAtMs)
+    let isTrying = ![...this.#inFlight.values()].every(isSilent)
+    for (const [batch, one] of [...this.#inFlight]) {
+      if (!isSilent(one) || batch.attempts.isRepeated) continue
+      const isLost = one.startedAtMs < this.#answeredStartMs
+      if (!isLost && (isTrying || nowMs - one.startedAtMs < againAfterMs.withoutSign)) continue
+      if (!mayStart()) return
       isTrying = true
-      lost.push(batch)
-    }
-    for (const batch of lost) {
-      batch.attempts.wasBrokenOff = true
-      this.#breakOff(batch)
-      this.#deps.batches.queueFor(batch.dataset).requeue(batch)
+      batch.attempts.isRepeated = true
+      this.#deps.rateLimiter.onStart(nowMs)
+      this.#attempt(batch, nowMs, one)
     }
   }
 
@@ -419,20 +410,23 @@ export class Delivery {
    */
   #breakOffAll(): Batch[] {
     const inFlight = [...this.#inFlight]
-    for (const [batch, one] of inFlight) if (one.taken !== undefined) this.#end(batch, one.taken(), one.startedAtMs)
-    const open = inFlight.filter(([, { taken }]) => taken === undefined).map(([batch]) => batch)
-    for (const batch of open) this.#breakOff(batch)
-    for (const [, { controller }] of inFlight) controller.abort()
+    const open: Batch[] = []
+    for (const [batch, one] of inFlight) {
+      const answered = [one, one.earlier].find(attempt => attempt?.taken !== undefined)
+      if (answered?.taken !== undefined) this.#end(batch, answered.taken(), answered.startedAtMs)
+      else open.push(batch)
+    }
+    this.#inFlight.clear()
+    for (const [{ dataset }, { startedAtMs }] of inFlight.filter(([batch]) => open.includes(batch))) {
+      const queue = this.#deps.batches.queueFor(dataset)
+      queue.endProbe()
+      if (monotonicMs() - startedAtMs >= minSilenceMs) queue.isUnanswered = true
+    }
+    for (const [, { controller, earlier }] of inFlight) {
+      controller.abort()
+      earlier?.controller.abort()
+    }
     return open
-  }
-
-  #breakOff(batch: Batch): void {
-    const { controller, startedAtMs } = this.#inFlight.get(batch) as InFlight
-    this.#inFlight.delete(batch)
-    const queue = this.#deps.batches.queueFor(batch.dataset)
-    queue.endProbe()
-    if (monotonicMs() - startedAtMs >= minSilenceMs && queue.acceptedAtMs < startedAtMs) queue.isUnanswered = true
-    controller.abort()
   }
 
   /**
@@ -450,11 +444,13 @@ export class Delivery {
     return first
   }
 
-  #attempt(batch: Batch, startedAtMs: number): void {
-    const one: InFlight = { controller: new AbortController(), startedAtMs, isProbe: this.#deps.breaker.isOpen }
+  /** @param earlier an attempt for the same batch that goes on beside this one */
+  #attempt(batch: Batch, startedAtMs: number, earlier?: InFlight): void {
+    const isProbe = this.#deps.breaker.isOpen
+    const one: InFlight = { controller: new AbortController(), startedAtMs, isProbe, earlier }
     this.#inFlight.set(batch, one)
     const queue = this.#deps.batches.queueFor(batch.dataset)
-    queue.beginProbe()
+    if (earlier === undefined) queue.beginProbe()
     this.requests++
     if (batch.attempts.begin(startedAtMs, queue.acceptedAtMs)) this.retries++
     else this.#deps.ledger.send(batch.count)
@@ -465,8 +461,17 @@ export class Delivery {
       this.bytesOnWire += attempt.bodyBytes
       if (attempt.answer !== undefined) this.#answeredStartMs = Math.max(this.#answeredStartMs, startedAtMs)
       this.#readRateLimits(attempt, startedAtMs)
-      if (this.#inFlight.get(batch) === one) this.#end(batch, attempt, startedAtMs)
-      else {
+      const current = this.#inFlight.get(batch)
+      const other = current === one ? one.earlier : current?.earlier === one ? current : undefined
+      if (other !== undefined && attempt.answer === undefined) {
+        // The other attempt may still be answered.
+        if (current === one) this.#inFlight.set(batch, other)
+        else other.earlier = undefined
+        this.#report(sent, attempt, monotonicMs() - startedAtMs)
+      } else if (current === one || other !== undefined) {
+        this.#end(batch, attempt, startedAtMs)
+        other?.controller.abort()
+      } else {
         batch.body.drop() // the attempt was aborted: the batch was abandoned or is sent again
         if (one.taken === undefined) this.#report(sent, attempt, monotonicMs() - startedAtMs)
       }

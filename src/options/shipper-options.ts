@@ -124,9 +124,9 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
   maxConcurrentRequests?: number | undefined
   /**
    * Maximum time from the start of a request to the end of its answer, in milliseconds. Integer, 100 to 600 000. A
-   * request that takes longer is aborted and sent again. During `close()` and at the end of the process, that happens once
-   * after half of the time that was left, if the service has answered later requests. From the status of an answer to its end
-   * there are at most five seconds.
+   * request that takes longer is aborted and sent again. During `close()` and at the natural end of the process, a request
+   * that has had no answer for five seconds, or for half of the time, is made a second time if the service has answered later
+   * ones. From the status of an answer to its end there are at most five seconds.
    *
    * @defaultValue 30000
    */

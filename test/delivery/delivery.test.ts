@@ -235,6 +235,25 @@ describe('a batch', () => {
     },
   )
 
+  it('a slow request beside quick ones is made a second time at the end, and the first answer counts', async () => {
+    const { log, sent, arrived, ledger, delivery, batchQueue } = pipelineTo(async ({ dataset }) => {
+      await new Promise(resolve => setTimeout(resolve, dataset === 'slow' ? 6000 : 50))
+      return delivered
+    })
+    log(0, { dataset: 'slow' })
+    void batchQueue.flush()
+    await vi.advanceTimersByTimeAsync(10)
+    log(1, { dataset: 'quick' })
+    const flushed = batchQueue.flush()
+    delivery.skipBackoff(10_000)
+    await vi.advanceTimersByTimeAsync(6500)
+    await flushed
+    expect(sent.map(({ dataset }) => dataset)).toEqual(['slow', 'quick', 'slow'])
+    expect([numbers(arrived), ledger.delivered, ledger.pending, delivery.inFlight]).toEqual([[1, 0], 2, 0, 0])
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(ledger.delivered).toBe(2)
+  })
+
   it('a dataset that is not answered makes all requests if it is the only one, and two more to find out if it is answered now', async () => {
     const { log, sent } = pipelineTo(() => new Promise(() => {}), { maxBatchAgeMs: 1000, maxConcurrentRequests: 4 })
     for (let second = 0; second < 20; second++) {
