@@ -887,7 +887,7 @@ describe('the option tls', () => {
   it('loads neither TLS nor cryptography if it is not set', async () => {
     const source = `
       import { createShipper } from './dist/index.js'
-      createShipper(${JSON.stringify({ ...good, baseUrl: 'http://127.0.0.1:1' })})
+      createShipper(${JSON.stringify({ ...good, baseUrl: 'http://127.0.0.1:1', rateDirectory: false })})
       console.log(process.moduleLoadList.filter(name => /^NativeModule (tls|crypto|internal.tls.*)$/.test(name)).join())`
     expect(await runScript(source)).toMatchObject({ stdout: '\n', stderr: '' })
   })
