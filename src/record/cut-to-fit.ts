@@ -14,8 +14,8 @@ const minMemberBytes = 64
 const maxNameLength = 200
 
 /**
- * Bytes that the event's group `logferry` has at least, or a quarter of the event, and the members of the group that stay in
- * any case: the number of events that this one stands for.
+ * Room for the event's own group `logferry`, in bytes, unless a quarter of the event is more; and the members of the group
+ * that stay before all others, because they tell for how many events this one stands.
  */
 const minOwnBytes = 176
 const keptOfOwn = ['repeated', 'sampling_rate']
@@ -39,8 +39,8 @@ interface Member {
 
 /**
  * Cuts an event to `maxBytes` of JSON, 256 or more, and marks it at its root:
- * `"logferry":{"cut":true,"original_bytes":…}`. Returns the same object if it fits. A group `logferry` of the event stays, as
- * far as it takes a quarter of the bytes.
+ * `"logferry":{"cut":true,"original_bytes":…}`. Returns the same object if it fits. The event's own group `logferry` gets a
+ * quarter of the bytes at most.
  *
  * Large members are cut first. The members of a container share its bytes so that small members stay whole and the
  * others get equal parts. If a part would be too small to be useful, the last members are left out, and members in
