@@ -162,7 +162,8 @@ export class Shipper {
    *
    * Delivery trouble never rejects the promise.
    *
-   * @param options.timeoutMs maximum wait in milliseconds, 0 to 2 147 483 647; `flushTimeoutMs` by default
+   * @param options.timeoutMs maximum wait for the service in milliseconds, 0 to 2 147 483 647; `flushTimeoutMs` by
+   * default. Handing off comes after it, and takes a second or two for thousands of datasets
    * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `options` is not an object or has
    * another name, or `timeoutMs` is not a number from 0 to 2 147 483 647
    */
