@@ -6,8 +6,8 @@ const refusedFrom = 0.15
 /** Minimum number of accepted requests that tell it. */
 const minAccepted = 6
 /**
- * The limit, as a multiple of what was accepted. A few answers vary by chance, and a limit that is found too low is used
- * only in part until it has grown.
+ * The limit, as a multiple of the accepted requests. Their number varies by chance. If the limit is found too low, requests
+ * wait without need until it has grown.
  */
 const margin = 1.08
 /**
@@ -31,7 +31,7 @@ const forgottenAfterMs = 15_000
 
 /**
  * The limit that the service enforces, if it is lower than the known one, or if none is known. While the service refuses
- * many requests, its limit is what it accepts of all processes together.
+ * many requests, the number that it accepts per second, of all processes, is its limit.
  */
 export class FoundLimit {
   /** In requests per second; `Infinity` as long as none was found. */

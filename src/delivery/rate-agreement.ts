@@ -31,8 +31,8 @@ export class RateAgreement {
 
   /**
    * Returns the rate with which the process continues, as `agreedRate` does. All processes together may use more than before
-   * if none was refused for some time, and as much as before if some of them have gone. If many requests are refused, all
-   * processes together may use what the service accepts of them (`FoundLimit`), unless headers tell what is left.
+   * if none was refused for some time, and as much as before if some of them have gone. Many
+   * refused requests tell a limit for all processes together (`FoundLimit`), unless headers tell what is left.
    *
    * @param nowMs monotonic time, in milliseconds
    */
