@@ -26,6 +26,8 @@ export interface Report {
   readonly isGuest: boolean
   /** Number of requests per second up to which a process asks for each of them, in place of slots of its own. */
   readonly rarePerSecond: number
+  /** True if the process has something to send, and has made no request since it joined. */
+  readonly waitsForFirst: boolean
 }
 
 /** The answer of Redis to a report. */
@@ -101,6 +103,7 @@ export class Register {
       wouldRead ? '1' : '',
       isGuest ? '1' : '',
       decimal(report.rarePerSecond),
+      report.waitsForFirst ? '1' : '',
     )
     const [nowMs, renewInMs, stride, guestMs, header, version, sent, mayRead, held]: readonly unknown[] = Array.isArray(
       answer,

@@ -19,7 +19,7 @@ local id, action, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local need, want, claims = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local limit, header = tonumber(ARGV[7]), ARGV[8]
 local license, knownAt, reads, wantsGuest = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
-local rarePerSecond = tonumber(ARGV[13])
+local rarePerSecond, waitsForFirst = tonumber(ARGV[13]), ARGV[14] == '1'
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -294,9 +294,10 @@ local function holds(arcs, point)
   return false
 end
 
--- The arc of that length among the free ones whose slot comes first, cut out so that what is left has room for others.
+-- The arc of that length among the free ones whose slot comes first, cut out so that what is left has room for others. A slot
+-- that comes before the answer has arrived would be missed.
 local function soonest(free, length)
-  return nextSlots(now, now + firstMs, function(point)
+  return nextSlots(now + 5, now + firstMs, function(point)
     for i, piece in ipairs(free) do
       if point >= piece[1] and point < piece[2] then
         local lo = piece[1] + math.floor((point - piece[1]) / length) * length
@@ -473,8 +474,9 @@ local length = math.min(math.max(math.floor(due / step + fractionOf(id)) * step,
 if place then length = math.min(math.ceil(due / step) * step, turns * step) end -- all places are to be in use
 local held = lengthOf(arcs)
 if not place and #arcs > 1 and not isReturning then arcs, free = rearranged(inFewerPieces, arcs, free) end
--- A process that has just started may change its arcs for ones with a slot that comes sooner.
-if not place and held > 0 and now - self.joinedMs < 0.6 * leaseMs and not isReturning and not hasSlotSoon(arcs) then
+-- A process that has made no request yet may change its arcs for ones with a slot that comes sooner. One that has made its
+-- first request may not: it would take the slots that others wait for.
+if not place and held > 0 and waitsForFirst and not isReturning and not hasSlotSoon(arcs) then
   for _, arc in ipairs(arcs) do free[#free + 1] = arc end
   free = joined(free)
   arcs, held = {}, 0

@@ -219,7 +219,8 @@ export class Fleet {
   #report(nowMs: number) {
     const { demand, isWaiting, namedHeaderLimit, rarePerSecond, requests } = this.#settings
     const limit = this.#limitPerSecond ?? 0
-    const isNew = nowMs - this.#startedMs < 2 * this.#leaseMs && requests() === this.#requestsAtStart
+    const hasRequested = requests() !== this.#requestsAtStart
+    const isNew = nowMs - this.#startedMs < 2 * this.#leaseMs && !hasRequested
     const isSurprised = !this.#wasWaiting || isNew
     const { needed, wanted } = limit > 0 ? demand(nowMs) : { needed: 0, wanted: 0 }
     const hasToWait = isWaiting() && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)
@@ -235,6 +236,7 @@ export class Fleet {
       isGuest,
       isRare,
       rarePerSecond,
+      waitsForFirst: isWaiting() && !hasRequested,
     }
   }
 

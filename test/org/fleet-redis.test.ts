@@ -32,6 +32,7 @@ const nothing: Report = {
   wouldRead: false,
   isGuest: false,
   rarePerSecond: 0.35,
+  waitsForFirst: false,
 }
 const slotMs = 1000 / (20 * 0.98)
 
