@@ -8,6 +8,7 @@ import type { Batch } from './batch.ts'
 import type { BatchStore } from './batch-store.ts'
 import { type BatchLimits, DatasetQueue, type DatasetQueueDeps } from './dataset-queue.ts'
 import type { MemoryBudget } from './memory-budget.ts'
+import type { PieceOrigin } from './refusals.ts'
 import { Reloads } from './reloads.ts'
 import { maxTurnMs, Spill } from './spill.ts'
 
@@ -312,19 +313,22 @@ export class BatchQueue {
    * again. Removes and returns the batches that are lost.
    */
   recover(): Batch[] {
-    const store = this.#store
-    if (store === undefined) return []
     const lost = [...this.#queues.values()].flatMap(queue => queue.takeLost())
-    for (const batch of [...this.#unsettled.keys()]) if (batch.hasVanished) batch.rewriteTo(store)
+    void this.#rewrite(batch => batch.hasVanished)
     return lost
   }
 
-  /** Writes the batches to the store that only memory has in full, some in each turn of the event loop. */
+  /** Writes the batches to the store that only memory has in full. */
   async storeAll(): Promise<void> {
+    await this.#rewrite(batch => !batch.isSafe)
+  }
+
+  /** Writes batches to the store, some in each turn of the event loop: thousands of datasets need thousands of files. */
+  async #rewrite(isNeeded: (batch: Batch) => boolean): Promise<void> {
     let endMs = monotonicMs() + maxTurnMs
     for (const batch of [...this.#unsettled.keys()]) {
       if (!this.#store?.isReady) return
-      if (!batch.isSafe) batch.rewriteTo(this.#store)
+      if (isNeeded(batch)) batch.rewriteTo(this.#store)
       if (monotonicMs() < endMs) continue
       await nextTurn()
       endMs = monotonicMs() + maxTurnMs
@@ -341,9 +345,18 @@ export class BatchQueue {
     return oldest && this.queueFor(oldest.dataset).takeOldestStored()
   }
 
-  /** Removes and returns every batch that is not in flight, even if it is held back. */
-  takeAll(): Batch[] {
-    return [...(this.#reloads?.takeAll() ?? []), ...[...this.#queues.values()].flatMap(queue => queue.takeAll())]
+  /** Returns the batches that are neither delivered nor dropped now, each as it was before any split. */
+  origins(): Set<PieceOrigin> {
+    return new Set(Array.from(this.#unsettled.keys(), ({ origin }) => origin))
+  }
+
+  /**
+   * Removes and returns every batch that is not in flight, even if it is held back: only those of these origins, if any
+   * are given, and those that are being reloaded.
+   */
+  takeAll(origins?: ReadonlySet<PieceOrigin>): Batch[] {
+    const isTaken = ({ origin }: Batch): boolean => origins?.has(origin) ?? true
+    return [...(this.#reloads?.takeAll() ?? []), ...[...this.#queues.values()].flatMap(queue => queue.takeAll(isTaken))]
   }
 
   #track(batch: Batch): void {

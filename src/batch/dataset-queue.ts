@@ -487,10 +487,14 @@ export class DatasetQueue {
     if (this.#pause !== undefined) this.#pause = { ...this.#pause, untilMs: 0 }
   }
 
-  /** Removes and returns every batch, in memory or in the store, even if it is held back. */
-  takeAll(): Batch[] {
-    if (this.#open !== undefined) this.#seal()
-    return [...this.#stored.splice(0), ...this.#reloaded.splice(0), ...this.#waiting.splice(0)]
+  /** Removes and returns the batches, in memory or in the store, even if they are held back, for which `isTaken` returns true. */
+  takeAll(isTaken: (batch: Batch) => boolean): Batch[] {
+    if (this.#open !== undefined && isTaken(this.#open)) this.#seal()
+    return [this.#stored, this.#reloaded, this.#waiting].flatMap(batches => {
+      const { taken = [], left = [] } = Object.groupBy(batches.splice(0), batch => (isTaken(batch) ? 'taken' : 'left'))
+      batches.push(...left)
+      return taken
+    })
   }
 
   /**

@@ -5,6 +5,7 @@ import type { AttemptEnd } from '../batch/attempts.ts'
 import type { Batch } from '../batch/batch.ts'
 import type { DatasetChoice } from '../batch/batch-queue.ts'
 import type { BatchLimits, DatasetQueue } from '../batch/dataset-queue.ts'
+import type { PieceOrigin } from '../batch/refusals.ts'
 import type { Answer } from '../http/exchange.ts'
 import { isThrottled } from '../http/statuses.ts'
 import { clearTimeout, maxTimeoutMs, monotonicMs, setTimeout, systemTimeMs } from '../time.ts'
@@ -41,7 +42,7 @@ export interface Batches {
   /** Returns a paused dataset queue that has batches, waiting or in flight; `undefined` if no such queue exists. */
   pausedQueue(): DatasetQueue | undefined
   skipBackoff(): void
-  takeAll(): Batch[]
+  takeAll(origins?: ReadonlySet<PieceOrigin>): Batch[]
 }
 
 export interface DeliveryDeps {
@@ -280,11 +281,16 @@ export class Delivery {
   }
 
   /**
-   * Abandons every batch that is not delivered, in flight or not. Drops the batches for which `isKept` returns false; an
-   * event that the service has refused alone is dropped as refused.
+   * Abandons every batch that is not delivered, in flight or not; of the waiting ones only those of these origins, if any
+   * are given. Drops the batches for which `isKept` returns false; an event that the service has refused alone is dropped
+   * as refused.
    */
-  abandon(reason: DropReason, isKept: (batch: Batch) => boolean = () => false): void {
-    for (const batch of [...this.#breakOffAll(), ...this.#deps.batches.takeAll()]) {
+  abandon(
+    reason: DropReason,
+    isKept: (batch: Batch) => boolean = () => false,
+    origins?: ReadonlySet<PieceOrigin>,
+  ): void {
+    for (const batch of [...this.#breakOffAll(), ...this.#deps.batches.takeAll(origins)]) {
       if (!isKept(batch)) this.#settler.abandon(batch, reason)
     }
   }

@@ -1,5 +1,6 @@
 import type { Diagnostics } from '../accounting/diagnostics.ts'
 import type { Ledger } from '../accounting/ledger.ts'
+import type { PieceOrigin } from '../batch/refusals.ts'
 import { pacedFor } from '../delivery/warnings.ts'
 import { type LossWords, outOfTime } from '../exit/drain-at-exit.ts'
 import { monotonicMs } from '../time.ts'
@@ -27,6 +28,17 @@ export interface FinishOptions {
   /** Subject of the warnings of events that are given up. Those of another end are reported, too. */
   readonly about: 'close' | 'natural end'
 }
+
+interface GivenUp {
+  readonly kept?: number
+  readonly origins?: ReadonlySet<PieceOrigin> | undefined
+}
+
+/**
+ * Maximum number of batches that are given up together with those that were there when the time was up. Each may need a
+ * new file. More are left pending: they are of events that were logged to many datasets meanwhile.
+ */
+const maxBatchesInTurn = 100
 
 /** Empties the core: flushes it, or finishes it in a given time and gives up the rest. */
 export class Drain {
@@ -108,8 +120,11 @@ export class Drain {
       while (isEmptied && spool?.hasAdopted) isEmptied = await flushAgain()
       if (!isEmptied) {
         const why = this.#explained(outOfTime(timeoutMs))
+        this.#releaseHeld()
+        const origins = batchQueue.origins()
         const kept = await this.#handOffAll()
-        this.#giveUp(why, kept, about)
+        const areMany = batchQueue.batchCount > maxBatchesInTurn
+        this.#giveUp(why, about, { kept, origins: areMany ? origins : undefined })
       }
       return isComplete
     } finally {
@@ -120,9 +135,15 @@ export class Drain {
     }
   }
 
-  /** Releases the spool unless a call of `finish` still needs it. */
+  /**
+   * Releases the spool unless a call of `finish` still needs it. If events were logged meanwhile, the spool goes on to look
+   * for orphans, as after any later log call.
+   */
   releaseSpool(): void {
-    if (this.#finishing === 0) this.#deps.pipeline.spool?.close()
+    const { pipeline, ledger } = this.#deps
+    if (this.#finishing > 0) return
+    pipeline.spool?.close()
+    if (ledger.pending > ledger.handedOff) pipeline.spool?.resume()
   }
 
   /** Warns that only the request rate holds events back, if that is so. */
@@ -143,18 +164,25 @@ export class Drain {
 
   /** Gives up every pending event in this turn: hands it off to the spool, or drops it. */
   dropRemaining(loss: LossWords, about: string): void {
-    this.#giveUp(loss.isWaiting ? this.#explained(loss) : loss, 0, about)
+    this.#releaseHeld()
+    this.#giveUp(loss.isWaiting ? this.#explained(loss) : loss, about)
   }
 
-  /** Gives up the pending events. `kept` events, which were handed off before, are in the same warning. */
-  #giveUp({ how, remedy }: LossWords, kept: number, about: string): void {
-    const { pipeline, heldEvents, ledger, diagnostics, onEmptied } = this.#deps
+  #releaseHeld(): void {
     this.dropUntriggered()
-    heldEvents.releaseAllNow()
+    this.#deps.heldEvents.releaseAllNow()
+  }
+
+  /**
+   * Gives up the pending events: all of them, or those in flight and those of the given origins. `kept` events, which were
+   * handed off before, are in the same warning.
+   */
+  #giveUp({ how, remedy }: LossWords, about: string, { kept = 0, origins }: GivenUp = {}): void {
+    const { pipeline, ledger, diagnostics, onEmptied } = this.#deps
     const { pending, handedOff } = ledger
     if (kept === 0 && pending === handedOff) return
     const closedBefore = closedDrops(ledger)
-    pipeline.delivery.abandon('closed', batch => pipeline.spool?.handOff(batch) ?? false)
+    pipeline.delivery.abandon('closed', batch => pipeline.spool?.handOff(batch) ?? false, origins)
     onEmptied()
     const keptInAll = kept + ledger.handedOff - handedOff
     if (keptInAll > 0) {

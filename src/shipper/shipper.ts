@@ -158,7 +158,7 @@ export class Shipper {
    *
    * Events that are not delivered in time are handed off to the spool. If there is no spool, or the spool cannot take
    * them, they are dropped, counted and reported. An event that is shipped later is not lost: it opens a connection
-   * again.
+   * again. The same holds for events that are shipped to many datasets while others are handed off.
    *
    * Delivery trouble never rejects the promise.
    *

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Emulator } from '../../src/emulator.ts'
 import type { Shipper, ShipperOptions } from '../../src/index.ts'
@@ -248,6 +248,34 @@ describe('close() while the service is down', () => {
     expect(first.stats().pending).toBe(2000)
     await second.close()
     expect(fs.readdirSync(directory)).toEqual([])
+  })
+
+  it('writes few files in each turn of the event loop, although events of many datasets are logged meanwhile', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    const shipper = shipping.ship({ ...small(), dataset: ({ to }) => `d${to}`, maxBufferedBytes: 64_000_000 })
+    const logToAll = () => range(2000).forEach(to => void shipper.ship({ to }))
+    let [handedOff, most] = [0, 0]
+    shipper.on('spooled', ({ isHandedOff }) => {
+      if (isHandedOff) most = Math.max(most, ++handedOff)
+    })
+    logToAll()
+    let isClosing = true
+    const closed = shipper.close({ timeoutMs: 0 }).finally(() => {
+      isClosing = false
+    })
+    for (let rounds = 0; isClosing; rounds++) {
+      if (rounds % 20 === 0) logToAll()
+      handedOff = 0
+      await nextTurn()
+    }
+    expect(most).toBeLessThan(600)
+    const { complete, pending } = await closed
+    expect(complete).toBe(false)
+    expect(pending).toBe(shipper.stats().accepted)
+    await upAfterClose(shipping.emulator)
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    expect(shipper.stats().delivered).toBe(shipper.stats().accepted)
   })
 
   it('leaves them to a call with more time, which delivers them', async () => {
