@@ -235,6 +235,24 @@ describe('a log call takes less than 50 ms', () => {
   )
 })
 
+it('leaves out the rest of few accessors that each take long, and of many', async () => {
+  await using shipping = await startShipping()
+  const shipper = shipping.ship()
+  for (const count of [60, 500]) {
+    let calls = 0
+    const read = () => {
+      calls++
+      return compute(2)
+    }
+    const names = Array.from({ length: count }, (_, i) => [`g${i}`, { enumerable: true, get: read }])
+    shipper.ship({ message: 'm', group: Object.defineProperties({}, Object.fromEntries(names)) })
+    expect(calls).toBeLessThan(50) // 100 ms
+  }
+  await shipper.flush()
+  const cut = { message: 'm', logferry: { cut: true } }
+  expect(shipping.emulator.events('d')).toMatchObject([cut, cut])
+})
+
 it.each<[string, ShipperOptions]>([
   ['context', { context: () => ({ region: 'eu' }) }],
   ['transform', { transform: event => event }],

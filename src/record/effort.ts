@@ -5,8 +5,8 @@ const maxUnits = 100_000
 /** Maximum time for application code (accessors, `toJSON`, proxy traps) during one log call, in milliseconds. */
 const maxMs = 40
 /**
- * Maximum time that counts between two readings of the clock, in milliseconds. A single pause of the runtime must not
- * cost an event any member.
+ * Maximum time that counts between two readings of the clock, in milliseconds, the first time that it is longer. A single
+ * pause of the runtime must not cost an event any member.
  */
 const maxStepMs = 10
 /**
@@ -20,13 +20,16 @@ const minMs = 0.5
 const minUnits = 10_000
 /** Time that every walk may take, in milliseconds, even if less is left. */
 const minWalkMs = 5
-/** Number of steps between two readings of the clock. */
+/** Number of steps between two readings of the clock, and number of first steps after each of which the clock is read. */
 const stepsPerClock = 8
 /**
  * Time between two readings of the clock that does not count, in milliseconds. Steps without application code take no
  * longer.
  */
 const freeMsPerClock = 0.001 * stepsPerClock
+
+/** Time between two readings of the clock from which on the clock is read after each step, in milliseconds. */
+const slowMs = 0.5
 
 /** A part of an effort that is set aside for later work. */
 export interface Reserve {
@@ -50,6 +53,9 @@ export class Effort {
   #startedAtCpuMs: number | undefined
   #sinceMs = this.#startedAtMs
   #steps = 0
+  /** True if steps took long at the last reading of the clock, which is then read after each step. */
+  #isSlow = false
+  #hasPaused = false
 
   /** Number of units left. Negative if a caller has overspent. */
   get units(): number {
@@ -63,6 +69,11 @@ export class Effort {
 
   spend(units: number): void {
     this.#units -= units
+  }
+
+  /** Counts time that application code took before, for the same event. */
+  spendTime(ms: number): void {
+    this.#leftMs -= ms
   }
 
   /** Pays for `total` members, with at most half of the units left. Returns the number of members paid for. */
@@ -104,14 +115,18 @@ export class Effort {
 
   /** True if the time is up. Called after each step that may run application code. */
   isLate(): boolean {
-    if (++this.#steps % stepsPerClock === 0) this.readClock()
+    const steps = ++this.#steps
+    if (this.#isSlow || steps < stepsPerClock || steps % stepsPerClock === 0) this.readClock()
     return this.#leftMs < minMs
   }
 
   readClock(): void {
     const nowMs = monotonicMs()
-    const spentMs = Math.min(Math.max(nowMs - this.#sinceMs - freeMsPerClock, 0), maxStepMs)
+    const passedMs = Math.max(nowMs - this.#sinceMs - freeMsPerClock, 0)
+    const spentMs = this.#hasPaused ? passedMs : Math.min(passedMs, maxStepMs)
     this.#sinceMs = nowMs
+    this.#isSlow = passedMs > slowMs
+    this.#hasPaused ||= passedMs > maxStepMs
     if (spentMs === 0) return
     this.#leftMs -= spentMs
     // Reading the processor time takes as long as copying a small object, so the first steps that take long count in full.

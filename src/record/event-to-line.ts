@@ -152,7 +152,9 @@ function writeLine(
 ): Line {
   const maxEventBytes = maxBytes - writer.begin(head, nonFinite) - (tail?.length ?? 0)
   if (!write(writer, event, maxEventBytes, nonFinite, written)) {
-    writeCopy(writer, eventToPlain(event, maxEventBytes, effortOfLogCall(), altered, nonFinite), maxEventBytes, altered)
+    const effort = effortOfLogCall()
+    effort.spendTime(writer.slowMs)
+    writeCopy(writer, eventToPlain(event, maxEventBytes, effort, altered, nonFinite), maxEventBytes, altered)
   }
   const length = writer.end(tail)
   return { bytes: writer.bytes, length }

@@ -63,6 +63,8 @@ export class LearnedName {
   readonly piece: Piece
   /** The name that came next in the same object last time. */
   next: LearnedName
+  /** True if the member was an accessor when its name was learned: reading it may take long. */
+  isAccessor = false
   /** A text that the member had. */
   text: string | undefined
   /** Bytes of `,"name":"text"`. */

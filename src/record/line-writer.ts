@@ -194,13 +194,20 @@ export class LineWriter {
           at = this.#copy(redacted, at)
           continue
         }
+        const { count } = this.#learned
         learned = place.find(name, this.#learned)
-        if (learned !== undefined) last.next = learned
+        if (learned === undefined) {
+          if (isAccessor(record, name) && this.#isSlow()) return failed
+        } else {
+          last.next = learned
+          if (this.#learned.count > count) learned.isAccessor = isAccessor(record, name)
+        }
       }
       if (learned === undefined) {
         at = this.#writeUnlearned(name, value, at, depth, place)
       } else {
         last = learned
+        if (learned.isAccessor && this.#isSlow()) return failed
         if (typeof value !== 'string') {
           if (value === record) return failed
           at = this.#writeValue(value, this.#copy(learned.piece, at), depth, learned)
@@ -408,6 +415,11 @@ export class LineWriter {
     return this.#isTimed && this.#clock.isSlow()
   }
 
+  /** Time for which application code was seen to run, in milliseconds, if the last write failed for it. */
+  get slowMs(): number {
+    return this.#clock.slowMs
+  }
+
   #copy({ words, length }: Piece, at: number): number {
     const view = this.#view
     for (let i = 0, to = at; i < words.length; i++, to += 4) view.setInt32(to, words[i] as number, true)
@@ -568,6 +580,11 @@ export class LineWriter {
     this.#view = view
     this.#limit = bytes.length - slackBytes
   }
+}
+
+/** True if reading a member runs code of the application, which may take long. A proxy is not asked: that runs a trap. */
+function isAccessor(record: object, name: string): boolean {
+  return !isProxy(record) && Object.getOwnPropertyDescriptor(record, name)?.get !== undefined
 }
 
 /** Returned in place of an offset if a value could not be written. */

@@ -16,12 +16,15 @@ const maxMs = 10
 
 /** Tells if reading an object of the application takes long. `SafeCopy`, which limits that time, then copies the object. */
 export class ReadingClock {
+  /** Time between the first and the last reading of the clock, in milliseconds, if reading took long; else 0. */
+  slowMs = 0
   #startedAtMs = 0
   #readAtMs = 0
 
   /** Begins an object. */
   begin(): void {
     this.#startedAtMs = 0
+    this.slowMs = 0
   }
 
   /** Reads the clock. Returns true if the time since the last or since the first reading is too long. */
@@ -31,6 +34,7 @@ export class ReadingClock {
     if (isFirst) this.#startedAtMs = nowMs
     const isSlow = !isFirst && (nowMs - this.#readAtMs > maxMsPerClock || nowMs - this.#startedAtMs > maxMs)
     this.#readAtMs = nowMs
+    if (isSlow) this.slowMs = nowMs - this.#startedAtMs
     return isSlow
   }
 }

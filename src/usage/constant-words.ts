@@ -156,9 +156,14 @@ function hashBeforeValue(message: string, start: number, end: number, seed: numb
     const unit = message.charCodeAt(at)
     if (classOf(unit) & shows) return hashOfWords
     hash = Math.imul(hash ^ unit, prime)
-    if (unit === space || unit > 0x7f) hashOfWords = hash // most scripts beyond ASCII have digits next to words
+    if (unit === space || unit > 0x7f || (at === 0 && isOpeningBracket(unit))) hashOfWords = hash // most scripts beyond ASCII have digits next to words
   }
   return hash
+}
+
+/** True for the bracket of a list or of JSON: the text of a statement keeps the first one, whatever comes after it. */
+function isOpeningBracket(unit: number): boolean {
+  return unit === 0x5b || unit === 0x7b || unit === 0x28
 }
 
 /** Returns the constant words of a text from a place on. */

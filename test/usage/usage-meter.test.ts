@@ -113,6 +113,26 @@ function expectTopTen(statements: Usage['statements'], events: readonly Logged[]
   }
 }
 
+it('counts statements of a list, of JSON and of an access log exactly, although they have values alone', () => {
+  const random = randomFrom(1)
+  const meter = meterWith(1)
+  const logged = { '[*]': 0, '{*}': 0, '* - - [* *] *': 0 }
+  for (let n = 0; n < 60_000; n++) {
+    const id = Math.floor(random() * 1e6)
+    const [text, message] = (
+      [
+        ['[*]', `[${id},${id + 1}]`],
+        ['{*}', `{"id":${id}}`],
+        ['* - - [* *] *', `10.0.0.${id % 256} - - [10/Oct/2026:13:55:36 +0000] "GET /${id} HTTP/1.1" 200 ${id}`],
+      ] as const
+    )[Math.floor(random() ** 4 * 3)] as [keyof typeof logged, string]
+    const bytes = Math.round(300 * (1 + random() * 5))
+    logged[text] += bytes
+    meter.add('d', { event: { level: 'info', message }, severity: 2, resource: undefined }, bytes)
+  }
+  expect(Object.fromEntries(meter.usage(20).statements.map(({ text, bytes }) => [text, bytes]))).toEqual(logged)
+})
+
 describe('an application with a hundred log statements', () => {
   const styles = [
     'constant',
