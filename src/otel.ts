@@ -196,6 +196,8 @@ export class LogferryLogRecordProcessor {
   readonly #isOwn: boolean
   /** Held records by resource. A processor may serve several providers, each with a resource of its own. */
   readonly #held = new Map<OtelResource, HeldRecords>()
+  /** Resources that were waited for in vain. Their detection may never end, and must not delay every record. */
+  readonly #overdue = new WeakSet<OtelResource>()
   #shutdown: Promise<void> | undefined
 
   constructor(options: LogferryLogRecordProcessorOptions = {}) {
@@ -279,7 +281,8 @@ export class LogferryLogRecordProcessor {
     try {
       if (this.shipper.isBelowMinimum(severityOfRecord(record))) return false
       const { resource } = record
-      const held = this.#held.get(resource) ?? (isResourcePending(record) ? this.#holdFor(resource) : undefined)
+      const isAwaited = isResourcePending(record) && !this.#overdue.has(resource)
+      const held = this.#held.get(resource) ?? (isAwaited ? this.#holdFor(resource) : undefined)
       if (held === undefined) return false
       this.#holdIn(held, record)
       return true
@@ -326,6 +329,7 @@ export class LogferryLogRecordProcessor {
           this.shipper.dropFor(error) // the record is not counted as accepted any more
         }
       },
+      onTimeout: () => this.#overdue.add(resource),
       onReleased: () => {
         this.#held.delete(resource)
         heldEvents.remove(held)

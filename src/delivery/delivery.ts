@@ -205,7 +205,7 @@ export class Delivery {
     this.#tuner.tune(nowMs)
     const notBeforeMs = () => Math.max(breaker.notBeforeMs, rateLimiter.notBeforeMs(nowMs, sinceMs))
     this.#repeatLost(nowMs, () => nowMs >= notBeforeMs())
-    while (this.#inFlight.size < limit && nowMs >= notBeforeMs()) {
+    while (this.#inFlight.size < limit && nowMs >= notBeforeMs() && !this.#isOver) {
       const batch = this.#dequeue(nowMs, limit)
       if (batch === undefined) {
         rateLimiter.onIdle()
@@ -265,8 +265,8 @@ export class Delivery {
    * their batches are sent again, because no outcome can arrive while the event loop is stopped.
    */
   useSyncSender(sendNow: SendNow | undefined): void {
+    this.#breakOffAll()
     this.#sendNow = sendNow
-    for (const batch of this.#breakOffAll().reverse()) this.#deps.batches.queueFor(batch.dataset).requeue(batch)
   }
 
   /**
@@ -281,18 +281,17 @@ export class Delivery {
   }
 
   /**
-   * Abandons every batch that is not delivered, in flight or not; of the waiting ones only those of these origins, if any
-   * are given. Drops the batches for which `isKept` returns false; an event that the service has refused alone is dropped
-   * as refused.
+   * Abandons every batch that is not delivered, in flight or not: only those of these origins, if any are given. Drops the
+   * batches for which `isKept` returns false; an event that the service has refused alone is dropped as refused.
    */
   abandon(
     reason: DropReason,
     isKept: (batch: Batch) => boolean = () => false,
     origins?: ReadonlySet<PieceOrigin>,
   ): void {
-    for (const batch of [...this.#breakOffAll(), ...this.#deps.batches.takeAll(origins)]) {
-      if (!isKept(batch)) this.#settler.abandon(batch, reason)
-    }
+    this.#breakOffAll()
+    const lost = this.#deps.batches.takeAll(origins).filter(batch => !isKept(batch))
+    if (lost.length > 0) this.#settler.abandon(lost, reason)
   }
 
   /** The longest wait for an answer, unless it is short. */
@@ -404,6 +403,11 @@ export class Delivery {
     }
   }
 
+  /** True at the end of the process when its time is up. Compressing the bodies of further requests would delay the end. */
+  get #isOver(): boolean {
+    return this.#sendNow !== undefined && monotonicMs() >= this.#endMs
+  }
+
   #maxRequests(nowMs: number): number {
     const { batches, maxConcurrentRequests } = this.#deps
     if (nowMs >= this.#endMs) return maxConcurrentRequests
@@ -411,28 +415,31 @@ export class Delivery {
   }
 
   /**
-   * Aborts every attempt in flight, and returns the batches. The outcomes of these attempts are ignored, unless a 2xx
-   * status has arrived: such a batch is delivered, although the rest of its answer is missing.
+   * Aborts every attempt in flight, and returns the batches to their queues. The outcomes of these attempts are ignored,
+   * unless a 2xx status has arrived: such a batch is delivered, although the rest of its answer is missing. Listeners hear
+   * of that when every other batch is in its queue, because a listener may end the process. It may also start further
+   * attempts, which are aborted as well.
    */
-  #breakOffAll(): Batch[] {
-    const inFlight = [...this.#inFlight]
-    const open: Batch[] = []
-    for (const [batch, one] of inFlight) {
-      const answered = [one, one.earlier].find(attempt => attempt?.taken !== undefined)
-      if (answered?.taken !== undefined) this.#end(batch, answered.taken(), answered.startedAtMs)
-      else open.push(batch)
+  #breakOffAll(): void {
+    while (this.#inFlight.size > 0) {
+      const ends: (() => void)[] = []
+      for (const [batch, one] of [...this.#inFlight].reverse()) {
+        const answered = [one, one.earlier].find(attempt => attempt?.taken !== undefined)
+        if (answered?.taken === undefined) this.#breakOff(batch, one)
+        else ends.push(this.#end.bind(this, batch, answered.taken(), answered.startedAtMs))
+        one.controller.abort()
+        one.earlier?.controller.abort()
+      }
+      for (const end of ends.reverse()) end()
     }
-    this.#inFlight.clear()
-    for (const [{ dataset }, { startedAtMs }] of inFlight.filter(([batch]) => open.includes(batch))) {
-      const queue = this.#deps.batches.queueFor(dataset)
-      queue.endProbe()
-      if (monotonicMs() - startedAtMs >= minSilenceMs) queue.isUnanswered = true
-    }
-    for (const [, { controller, earlier }] of inFlight) {
-      controller.abort()
-      earlier?.controller.abort()
-    }
-    return open
+  }
+
+  #breakOff(batch: Batch, { startedAtMs }: InFlight): void {
+    const queue = this.#deps.batches.queueFor(batch.dataset)
+    this.#inFlight.delete(batch)
+    queue.endProbe()
+    if (monotonicMs() - startedAtMs >= minSilenceMs) queue.isUnanswered = true
+    queue.requeue(batch)
   }
 
   /**

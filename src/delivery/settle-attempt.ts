@@ -213,13 +213,21 @@ export class AttemptSettler {
   }
 
   /**
-   * Drops a batch that will not be sent again: as refused if it is one event that the service has refused alone, else for
-   * `reason`. A refusal of several events says nothing about each of them.
+   * Drops batches that will not be sent again: as refused if a batch is one event that the service has refused alone, else
+   * for `reason`. A refusal of several events says nothing about each of them.
    */
-  abandon(batch: Batch, reason: DropReason): void {
-    const { refusal, refusals } = batch.attempts
-    if (refusal === undefined || refusals === 0 || batch.count > 1) return this.#drop(batch, { reason })
-    this.#reject(batch, refusal.status === 413 ? 'too-large' : 'rejected', refusal.status, refusal.reason)
+  abandon(batches: readonly Batch[], reason: DropReason): void {
+    const notices: (() => void)[] = []
+    for (const batch of batches) {
+      const { refusal, refusals } = batch.attempts
+      if (refusal === undefined || refusals === 0 || batch.count > 1) {
+        this.#lose(batch, { reason }, notices)
+      } else {
+        const { status } = refusal
+        this.#loseRefused(batch, status === 413 ? 'too-large' : 'rejected', status, refusal.reason, notices)
+      }
+    }
+    this.#tell(notices)
   }
 
   #settleRejected(
@@ -261,6 +269,7 @@ export class AttemptSettler {
     if (!statusesOfFirewalls.includes(status) || count === 1 || attempts.wasBlocked || !isExpected) return false
     if (acceptedBytes === 0 || acceptedBytes >= byteLength) return false
     const isCut = sizeLimit.onTooLarge(byteLength, startedAtMs, nowMs, acceptedBytes)
+    queue.probeNow() // the batch may have been the probe of a dataset that is paused for another status
     queue.requeue(...batch.split())
     if (isCut) this.#deps.diagnostics.warn(...batchTooLarge(byteLength, sizeLimit.maxBytes, status))
     return true
@@ -469,16 +478,21 @@ export class AttemptSettler {
   }
 
   #reject(batch: Batch, why: DropReason, status: number, reason: string): void {
+    const notices: (() => void)[] = []
+    this.#loseRefused(batch, why, status, reason, notices)
+    this.#tell(notices)
+  }
+
+  #loseRefused(batch: Batch, why: DropReason, status: number, reason: string, notices: (() => void)[]): void {
     const { diagnostics } = this.#deps
     const { dataset, count, byteLength } = batch
-    const notices: (() => void)[] = []
     if (why === 'too-large') notices.push(() => diagnostics.warn(...eventTooLarge(byteLength)))
     if (why === 'rejected') notices.push(() => diagnostics.warn(...rejected(dataset, count, `${status} ${reason}`)))
     if (diagnostics.has('rejected')) {
       for (const json of batch.lines())
         notices.push(() => diagnostics.emit('rejected', rejection(dataset, json, status, reason)))
     }
-    this.#drop(batch, { reason: why, status, serviceReason: reason }, notices)
+    this.#lose(batch, { reason: why, status, serviceReason: reason }, notices)
   }
 
   #stepDown(encoding: Encoding): void {
@@ -511,13 +525,17 @@ export class AttemptSettler {
     diagnostics.warn(...paused(queue.dataset, status, reason))
   }
 
-  /** Drops a batch, before any listener hears of that: a listener may end the process. */
-  #drop(batch: Batch, loss: Loss & { reason: DropReason }, notices: (() => void)[] = []): void {
+  /** Drops a batch, and adds the functions that report it to `notices`. */
+  #lose(batch: Batch, loss: Loss & { reason: DropReason }, notices: (() => void)[]): void {
     const { dataset, bySeverity, attempts } = batch
     const drop = { reason: loss.reason, bySeverity, dataset, wasSent: attempts.count > 0 }
     dropPending(this.#deps, drop, emit => notices.push(emit))
     batch.settle(() => loss)
     if (attempts.count > 0) this.#deps.onConcluded(batch, loss.reason)
+  }
+
+  /** Calls listeners, after everything that they hear of is settled: a listener may end the process. */
+  #tell(notices: readonly (() => void)[]): void {
     this.#deps.diagnostics.emitInTurn(notices)
     this.#deps.onSettled()
   }

@@ -31,6 +31,8 @@ export class WorkerHttpClient {
   readonly #callbacks = new Map<number, (result: WorkerResult) => void>()
   readonly #receive: (port: MessagePort) => { message: WorkerReply } | undefined
   #seen = 0
+  /** True if `wait` has left replies in the port, because its time was up. */
+  #hasUnread = false
   #lastId = 0
   #hasSettled = false
 
@@ -84,14 +86,16 @@ export class WorkerHttpClient {
   }
 
   /**
-   * Waits for a reply, at most until `untilMs` (monotonic, in milliseconds). Passes every reply to the function that
-   * was posted with its request.
+   * Waits for a reply, at most until `untilMs` (monotonic, in milliseconds). Passes the replies to the functions that
+   * were posted with their requests: all of them, or as many as the time allows, at least one. A function may take long,
+   * and may post another request, whose reply comes before it returns.
    *
    * @throws if the worker itself has failed
    */
   wait(untilMs: number): void {
-    Atomics.wait(this.#replies, 0, this.#seen, Math.max(untilMs - monotonicMs(), 0))
+    if (!this.#hasUnread) Atomics.wait(this.#replies, 0, this.#seen, Math.max(untilMs - monotonicMs(), 0))
     this.#seen = Atomics.load(this.#replies, 0)
+    this.#hasUnread = false
     for (let next = this.#receive(this.#port); next !== undefined; next = this.#receive(this.#port)) {
       const { id, answer, error, warning, hasSettled } = next.message
       if (warning !== undefined) {
@@ -106,6 +110,9 @@ export class WorkerHttpClient {
       const onResult = this.#callbacks.get(id)
       this.#callbacks.delete(id)
       onResult?.(answer ?? Object.assign(new Error(error?.message), { code: error?.code }))
+      if (monotonicMs() < untilMs) continue
+      this.#hasUnread = true
+      return
     }
   }
 

@@ -26,6 +26,8 @@ export interface Keeper {
   /** Called before `take` if `mayHold` has counted the record. The record counts as held no longer. */
   unhold(record: HeldRecord): void
   take(record: HeldRecord): void
+  /** Called when the resource was waited for in vain. */
+  onTimeout(): void
   /** Called when no record is held any more. */
   onReleased(): void
 }
@@ -88,7 +90,11 @@ export class HeldRecords {
     this.#resolve = resolve
     this.#keeper = keeper
     const release = (): void => void this.release()
-    this.#timer = setTimeout(release, resourceTimeoutMs).unref()
+    const giveUp = (): void => {
+      keeper.onTimeout()
+      release()
+    }
+    this.#timer = setTimeout(giveUp, resourceTimeoutMs).unref()
     void (async () => resource.waitForAsyncAttributes?.())().then(release, release)
   }
 

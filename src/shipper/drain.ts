@@ -174,8 +174,8 @@ export class Drain {
   }
 
   /**
-   * Gives up the pending events: all of them, or those in flight and those of the given origins. `kept` events, which were
-   * handed off before, are in the same warning.
+   * Gives up the pending events: all of them, or those of the given origins. `kept` events, which were handed off before,
+   * are in the same warning.
    */
   #giveUp({ how, remedy }: LossWords, about: string, { kept = 0, origins }: GivenUp = {}): void {
     const { pipeline, ledger, diagnostics, onEmptied } = this.#deps
@@ -183,6 +183,7 @@ export class Drain {
     if (kept === 0 && pending === handedOff) return
     const closedBefore = closedDrops(ledger)
     pipeline.delivery.abandon('closed', batch => pipeline.spool?.handOff(batch) ?? false, origins)
+    pipeline.spool?.emitPending()
     onEmptied()
     const keptInAll = kept + ledger.handedOff - handedOff
     if (keptInAll > 0) {

@@ -138,7 +138,7 @@ export class SpoolCoordinator {
 
   /**
    * Hands a batch off to another process. Returns false if the spool could take only some lines or none; the batch
-   * keeps the rest.
+   * keeps the rest. Listeners hear of it later: one that ends the process must not keep other batches from the spool.
    */
   handOff(batch: Batch): boolean {
     const { count, byteLength, dataset, wasSent } = batch
@@ -149,7 +149,6 @@ export class SpoolCoordinator {
     if (spooled.count > 0) this.onSpooled({ dataset, ...spooled, isHandedOff: true })
     if (handedOff === undefined) this.#deps.ledger.handOff({ count: count - batch.count, wasSent })
     else this.#deps.ledger.handOff({ count, settledAgain: handedOff - count, wasSent })
-    this.emitPending()
     return handedOff !== undefined
   }
 

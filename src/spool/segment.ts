@@ -28,6 +28,7 @@
  *   If no line of a segment can be sent, its file is removed at once.
  */
 import type { StoredBatch, StoredContent } from '../batch/batch-store.ts'
+import { monotonicMs } from '../time.ts'
 import type { AppendFile, AppendFiles } from './append-files.ts'
 import { type Disk, type FileState, isPassing, isSameFile } from './disk.ts'
 import { whyNoEvent } from './event-line.ts'
@@ -65,10 +66,10 @@ export interface SegmentDeps {
 }
 
 /**
- * Maximum number of failed reads, passing failures not counted. After the last one, the segment is left to another
- * process: the disk may have been away for a moment only.
+ * Time for which reads must have failed, passing failures not counted, until the segment is left to another process. It
+ * is long, because this process never takes the segment back, and a disk may be away for some seconds.
  */
-const maxReads = 3
+const unreadableAfterMs = 30_000
 const newline = 0x0a
 const noContent: SegmentContent = {
   dataset: undefined,
@@ -101,7 +102,8 @@ export class Segment implements StoredBatch, NeededSegment {
   #count = 0
   /** Number of lines in the file at the last attempt to sync it. */
   #syncedCount = 0
-  #reads = 0
+  /** Time of the first failed read since the last one that succeeded, monotonic. */
+  #failedSinceMs: number | undefined
   #isComplete = true
   #isNeeded = false
   #isRemoved = false
@@ -183,7 +185,7 @@ export class Segment implements StoredBatch, NeededSegment {
   }
 
   get isUnreadable(): boolean {
-    return this.#reads >= maxReads
+    return this.#failedSinceMs !== undefined && monotonicMs() - this.#failedSinceMs >= unreadableAfterMs
   }
 
   isGone(): boolean {
@@ -306,10 +308,12 @@ export class Segment implements StoredBatch, NeededSegment {
   async read(scratch: Buffer): Promise<StoredContent> {
     if (this.hasVanished) return noContent
     try {
-      return this.#contentIn(await this.#deps.disk.read(this.path, scratch))
+      const bytes = await this.#deps.disk.read(this.path, scratch)
+      this.#failedSinceMs = undefined
+      return this.#contentIn(bytes)
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return noContent
-      if (!isPassing(error)) this.#reads++
+      if (!isPassing(error)) this.#failedSinceMs ??= monotonicMs()
       throw error
     }
   }

@@ -85,7 +85,8 @@ export class TraceHold {
     const nowMs = this.#nowMs()
     if (traces.isTriggered(id, nowMs)) return undefined
     const event = this.#serialized(intake, dataset, nowMs)
-    if (event.bytes > options.maxBytes) return undefined
+    // Again: an accessor of the event may have logged the event that releases the trace.
+    if (traces.isTriggered(id, nowMs) || event.bytes > options.maxBytes) return undefined
     if (traces.count >= options.maxEvents || traces.bytes + event.bytes > options.maxBytes) this.#makeRoom(event.bytes)
     const isFirst = traces.count === 0
     if (isFirst) {
