@@ -1,5 +1,8 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
-import { Agent } from 'undici'
+import { Agent, interceptors } from 'undici'
 import { describe, expect, it } from 'vitest'
 import { createShipper } from '../src/index.ts'
 import { startFaultServer } from './support/fault-server.ts'
@@ -490,6 +493,37 @@ describe('a shipper', () => {
     expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
     expect(shipping.emulator.eventCount('d')).toBe(1)
     await agent.close()
+  })
+
+  it.each([
+    [400, 'LOGFERRY_REJECTED', /400 said by the service/],
+    [403, 'LOGFERRY_PAUSED', /403 \(said by the service\)/],
+    [413, 'LOGFERRY_REJECTED', /answers 413 to a single event/],
+    [429, 'LOGFERRY_UNREACHABLE', /rate limit is reached \(429 said by the service\).*in 2 s/],
+  ])('takes an error of an interceptor that stands for a %i as that answer', async (status, code, message) => {
+    const server = createServer((request, response) => {
+      request
+        .setEncoding('utf8')
+        .toArray()
+        .then(parts => {
+          const isRefused = parts.join('').includes('poison')
+          response.writeHead(isRefused ? status : 200, { 'content-type': 'application/json', 'retry-after': '2' })
+          response.end(isRefused ? '{"error":"said by the service"}' : '{}')
+        })
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const agent = new Agent()
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({
+      baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      dispatcher: agent.compose(interceptors.responseError()),
+      compression: 'none',
+    })
+    for (const n of range(3)) shipper.ship({ n, message: n === 1 ? 'poison' : 'x' })
+    await shipper.flush({ timeoutMs: 1500 })
+    expect(shipping.warnings.find(warning => warning.code === code)?.message).toMatch(message)
+    await agent.close()
+    server.close()
   })
 })
 

@@ -86,6 +86,8 @@ export class Sender {
       const answer = await exchange(this.#dispatcher(), request, requestTimeoutMs, signal, maxBytes, onHead)
       return this.#answered(answer, batch, encoding, bodyBytes)
     } catch (error) {
+      const answer = this.#isOwn ? undefined : answerIn(error)
+      if (answer !== undefined) return this.#answered(answer, batch, encoding, bodyBytes)
       return this.#unanswered(error, { encoding, bodyBytes, isOwn: this.#isOwn })
     }
   }
@@ -193,6 +195,23 @@ export class Sender {
     const withoutCode = errorType === 'timeout' ? 'silent' : 'broken'
     const unanswered = code === undefined ? withoutCode : unansweredByCode.get(code)
     return { outcome: { kind: 'retryable', reason, unanswered }, encoding, bodyBytes, errorType }
+  }
+}
+
+/**
+ * Returns the answer that an error stands for. Interceptors of undici throw such errors: `responseError` in place of each
+ * answer from 400 on, and `retry` in place of the last one. Never throws, although the error may be anything.
+ */
+function answerIn(error: unknown): Answer | undefined {
+  try {
+    const { statusCode, headers, body } = error as Readonly<Record<string, unknown>>
+    if (typeof statusCode !== 'number' || !Number.isInteger(statusCode) || statusCode < 300 || statusCode > 599)
+      return undefined
+    const text = typeof body === 'string' ? body : (JSON.stringify(body) ?? '') // the body was parsed if it was JSON
+    const given = { ...(headers as Answer['headers'] | undefined), 'content-encoding': undefined }
+    return { status: statusCode, headers: given, body: Buffer.from(text) }
+  } catch {
+    return undefined
   }
 }
 

@@ -3,6 +3,7 @@ import { appendListener, prependListener } from '../own-listeners.ts'
 import { queueMicrotask, setImmediate } from '../time.ts'
 import { ExitDrain } from './drain-at-exit.ts'
 import {
+  drainIfRaised,
   type Interruptible,
   isListeningTo,
   registerInterruptible,
@@ -146,8 +147,9 @@ export function stopWaiting(one: ExitDrainable): void {
   unregisterInterruptible(one)
 }
 
-/** While the handlers of 'exit' run, delivers the events that they have logged so far. */
+/** While the handlers of 'exit', or of a signal that ends the process, run, delivers the events that they have logged. */
 export function drainIfExiting(): void {
+  drainIfRaised()
   exitDrain?.drain(drainables)
   if (!isTooLate) return
   exitDrain?.end()

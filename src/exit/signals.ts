@@ -1,7 +1,7 @@
 import { constants } from 'node:os'
 import { warnAtOnce, warnOnNextTick } from '../accounting/diagnostics.ts'
 import { isOurs, prependListener } from '../own-listeners.ts'
-import { setTimeout } from '../time.ts'
+import { setImmediate, setTimeout } from '../time.ts'
 import { type Drainable, ExitDrain } from './drain-at-exit.ts'
 
 /** Pending events that a signal must not lose. */
@@ -34,6 +34,8 @@ const interruptible = new Set<Interruptible>()
 /** True while the listeners must exist, although the application may remove them. */
 let isListening = false
 let isRaised = false
+/** Set while listeners of signal-exit follow, which may log, and end the process before any later moment. */
+let lastDrain: ExitDrain | undefined
 
 /**
  * Delivers the pending events of `one` if a signal ends the process, until `unregisterInterruptible`. Signal listeners
@@ -85,10 +87,25 @@ function onSignal(signal: Signal): void {
   const exitDrain = new ExitDrain()
   warnAtOnce()
   exitDrain.drain(interruptible)
-  exitDrain.end()
-  warnOnNextTick()
+  if (signalExitCount() > 0) {
+    lastDrain = exitDrain
+    setImmediate(endDrain, exitDrain).unref()
+  } else {
+    endDrain(exitDrain)
+  }
   stopListening()
   if (!process.listeners(signal).some(isOurs)) raise(signal) // otherwise another copy of this package raises it
+}
+
+function endDrain(exitDrain: ExitDrain): void {
+  if (lastDrain === exitDrain) lastDrain = undefined
+  exitDrain.end()
+  warnOnNextTick()
+}
+
+/** Delivers events that a listener of signal-exit has logged. */
+export function drainIfRaised(): void {
+  lastDrain?.drain(interruptible)
 }
 
 function sendNow(): void {

@@ -2,7 +2,13 @@ import { type Compressed, codecs, type Decompress } from './encodings.ts'
 import { type Answer, usualAnswerBytes } from './exchange.ts'
 import { firstValue } from './header.ts'
 
-const decoder = new TextDecoder() // removes a byte order mark
+let decoder: InstanceType<typeof import('node:util')['TextDecoder']> | undefined
+
+/** Removes a byte order mark. `TextDecoder` is not a global in the jsdom environment of Jest. */
+function decoded(bytes: Uint8Array): string {
+  decoder ??= new (process.getBuiltinModule('node:util').TextDecoder)()
+  return decoder.decode(bytes)
+}
 
 /** The text of an answer. `isWhole` is false if a part is missing. */
 export interface Body {
@@ -43,10 +49,10 @@ export function bodyOf({ headers, body, cut }: Answer, maxBytes = usualAnswerByt
   for (let length = body.length; decompress && length > 0; length >>= 1) {
     try {
       const bytes = decompress(process.getBuiltinModule('node:zlib'), body.subarray(0, length), maxBytes)
-      return { text: decoder.decode(bytes), isWhole: cut === undefined && length === body.length }
+      return { text: decoded(bytes), isWhole: cut === undefined && length === body.length }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ERR_BUFFER_TOO_LARGE') break
     }
   }
-  return { text: decoder.decode(body), isWhole: cut === undefined }
+  return { text: decoded(body), isWhole: cut === undefined }
 }

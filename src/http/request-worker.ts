@@ -9,6 +9,8 @@ export interface WorkerRequest extends Request {
   readonly id: number
   readonly body: Uint8Array
   readonly tls: ConnectionTls | undefined
+  /** The authorities that the main thread trusts by default. With the first request over TLS that names none itself. */
+  readonly trusted?: string[] | undefined
   /** Value of `proxyEnv` for Node's agents. */
   readonly proxyEnv: Readonly<Record<string, string>>
   /** Time for each of several addresses of the host, in milliseconds; Node's default by default. */
@@ -105,8 +107,17 @@ export function runRequestWorker(): void {
     })
   }
 
+  /** `tls.setDefaultCACertificates` has changed the authorities of the main thread alone. */
+  function trust(authorities: string[]): void {
+    const tls = process.getBuiltinModule('node:tls')
+    const own = tls.getCACertificates('default')
+    if (own.length === authorities.length && own.every((one, n) => one === authorities[n])) return
+    tls.setDefaultCACertificates(authorities)
+  }
+
   function run(request: WorkerRequest): void {
     const url = new URL(request.origin)
+    if (request.trusted !== undefined) trust(request.trusted)
     if (!firstAddresses.has(url.hostname)) firstAddresses.set(url.hostname, request.firstAddress)
     const http = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http')
     const key = JSON.stringify([url.protocol, request.proxyEnv])

@@ -35,6 +35,8 @@ export class WorkerHttpClient {
   #hasUnread = false
   #lastId = 0
   #hasSettled = false
+  /** True once the worker knows which authorities this thread trusts. */
+  #hasTrust = false
 
   /** @throws if no worker can be started */
   constructor() {
@@ -61,11 +63,20 @@ export class WorkerHttpClient {
   }
 
   /** Posts a request to the worker. `wait` calls `onResult` with the result. */
-  post(request: Omit<WorkerRequest, 'id'>, onResult: (result: WorkerResult) => void): void {
+  post(request: Omit<WorkerRequest, 'id' | 'trusted'>, onResult: (result: WorkerResult) => void): void {
     const id = ++this.#lastId
+    const trusted = this.#trustedFor(request)
     const body = new Uint8Array(request.body) // a copy: its buffer moves to the worker, and a retry needs the original
     this.#callbacks.set(id, onResult)
-    this.#port.postMessage({ ...request, id, body } satisfies WorkerRequest, [body.buffer])
+    this.#port.postMessage({ ...request, id, body, trusted } satisfies WorkerRequest, [body.buffer])
+  }
+
+  /** The authorities for a request over TLS, unless it names its own, or the worker has them already. */
+  #trustedFor({ origin, tls }: Pick<WorkerRequest, 'origin' | 'tls'>): string[] | undefined {
+    if (this.#hasTrust || tls?.ca !== undefined || !origin.startsWith('https:')) return undefined
+    this.#hasTrust = true
+    const { getCACertificates, setDefaultCACertificates } = process.getBuiltinModule('node:tls')
+    return setDefaultCACertificates === undefined ? undefined : [...getCACertificates('default')] // Bun has neither
   }
 
   /**

@@ -27,6 +27,8 @@ export interface FinishOptions {
   readonly shipLast?: (() => void) | undefined
   /** Subject of the warnings of events that are given up. Those of another end are reported, too. */
   readonly about: 'close' | 'natural end'
+  /** The time that a warning names, if earlier rounds have used some of it; in milliseconds. */
+  readonly limitMs?: number
 }
 
 interface GivenUp {
@@ -84,7 +86,10 @@ export class Drain {
    * @param options.shipLast ships a last event, once the held events are released or the time is up
    * @param options.isRepeated true if the caller calls again for events that are shipped meanwhile
    */
-  async finish(timeoutMs: number, { isRepeated = false, shipLast, about }: FinishOptions): Promise<boolean> {
+  async finish(
+    timeoutMs: number,
+    { isRepeated = false, shipLast, about, limitMs = timeoutMs }: FinishOptions,
+  ): Promise<boolean> {
     this.#finishing++
     const shipLastOnce = (): void => {
       shipLast?.()
@@ -119,7 +124,7 @@ export class Drain {
       let isEmptied = isComplete
       while (isEmptied && spool?.hasAdopted) isEmptied = await flushAgain()
       if (!isEmptied) {
-        const why = this.#explained(outOfTime(timeoutMs))
+        const why = this.#explained(outOfTime(limitMs))
         this.#releaseHeld()
         const origins = batchQueue.origins()
         const kept = await this.#handOffAll()

@@ -116,18 +116,21 @@ export class ShipperAtExit implements ExitDrainable {
   }
 
   /**
-   * If a listener logs whenever events are dropped, there is another 'beforeExit' right after each round. All these
-   * rounds share the time.
+   * If a listener logs whenever events are delivered or dropped, or requests are made, there is another 'beforeExit'
+   * right after each round. All these rounds share the time.
    */
   async finish(): Promise<void> {
     const startedAtMs = monotonicMs()
     if (startedAtMs - this.#roundEndMs > nextRoundMs) this.#heldUpMs = 0 // the process has gone on meanwhile
     const timeoutMs = this.exitTimeoutMs - this.#heldUpMs
     if (timeoutMs <= 0) return this.dropRemaining(outOfTime(this.exitTimeoutMs)) // in this turn, so that the process ends
-    const isComplete = await this.#deps.drain.finish(timeoutMs, { about: 'natural end', isRepeated: true }) // at the next 'beforeExit'
+    const isRepeated = true // at the next 'beforeExit'
+    const how = { about: 'natural end', isRepeated, limitMs: this.exitTimeoutMs } as const
+    const isComplete = await this.#deps.drain.finish(timeoutMs, how)
     this.#roundEndMs = monotonicMs()
-    this.#heldUpMs = isComplete ? 0 : this.#heldUpMs + this.#roundEndMs - startedAtMs
     this.unregisterIfDone()
+    const isDone = isComplete && !this.#isDrainable // otherwise events have been logged by the round itself
+    this.#heldUpMs = isDone ? 0 : this.#heldUpMs + this.#roundEndMs - startedAtMs
   }
 
   beginDrain(client: WorkerHttpClient): void {

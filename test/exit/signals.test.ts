@@ -241,6 +241,17 @@ describe.concurrent('a signal to', () => {
     expect(numbersIn(emulator)).toEqual(upTo(7))
   })
 
+  it.each([
+    ['loaded before', `onExit(() => log(7, 9)); onExitOfVersion3(() => log(9)); ${core()} log(0, 7)`],
+    ['loaded after', `${core()} log(0, 7); onExit(() => log(7, 9)); onExitOfVersion3(() => log(9))`],
+    ['of one version', `${core()} log(0, 7); onExit(() => log(7, 10))`],
+  ])('a process that logs in a listener of signal-exit, %s, loses no event', async (_, source) => {
+    await using emulator = await startEmulator()
+    const stopped = await stop(`${loadEveryVersion} ${source}`, emulator, 'SIGTERM')
+    expect(stopped).toEqual({ code: null, signal: 'SIGTERM', stdout: '', stderr: '' })
+    expect(inOrder(numbersIn(emulator))).toEqual(upTo(10))
+  })
+
   it('a process with two copies of this package lets both deliver, and ends', async () => {
     await using copy = await mkdtempDisposable(join(tmpdir(), 'logferry-copy-'))
     cpSync('dist', join(copy.path, 'dist'), { recursive: true })

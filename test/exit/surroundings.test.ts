@@ -54,6 +54,14 @@ describe.concurrent('TLS with a certificate of a private CA', () => {
     expect(await run(`${core()} log(0, 10); process.exit()`, running)).toMatchObject({ stderr: '', numbers: upTo(10) })
   })
 
+  it('is trusted if the application has set it for its thread (tls.setDefaultCACertificates)', async () => {
+    const source = `
+      import tls from 'node:tls'
+      tls.setDefaultCACertificates([...tls.getCACertificates('default'), ${JSON.stringify(loopback.cert)}])
+      ${core()} log(0, 10); process.exit()`
+    expect(await run(source, { emulatorOptions })).toMatchObject({ code: 0, stderr: '', numbers: upTo(10) })
+  })
+
   it('is not trusted without the option, and the loss is reported', async () => {
     const { stderr, numbers } = await run(`${core('exitTimeoutMs: 300')} log(0, 10); process.exit()`, {
       emulatorOptions,
@@ -120,6 +128,19 @@ describe.concurrent('applications', () => {
     `
     const ended = await run(source, { args: ['--input-type=commonjs'] })
     expect(ended).toMatchObject({ code: 3, stderr: '', numbers: upTo(1000) })
+  })
+
+  it('without the globals that the jsdom environment of Jest lacks deliver', async () => {
+    const source = `
+      for (const name of ['TextDecoder', 'TextEncoder', 'structuredClone', 'setImmediate', 'clearImmediate', 'fetch'])
+        delete globalThis[name]
+      const { createShipper } = require('logferry')
+      const shipper = createShipper()
+      shipper.ship({ n: 0 })
+      shipper.flush().then(() => { shipper.ship({ n: 1 }); process.exit(3) })
+    `
+    const ended = await run(source, { args: ['--input-type=commonjs'] })
+    expect(ended).toMatchObject({ code: 3, stderr: '', numbers: upTo(2) })
   })
 
   it('from TypeScript sources deliver', async () => {
