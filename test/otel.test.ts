@@ -17,6 +17,8 @@ import type { OtelLogRecord } from '../src/record/otel-to-event.ts'
 import { type Shipping, startShipping } from './support/shipping.ts'
 import { until } from './support/until.ts'
 
+vi.mock('../src/time.ts', () => import('./support/time-of-globals.ts'))
+
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 const byTime = (a: Record<string, unknown>, b: Record<string, unknown>) => (String(a._time) < String(b._time) ? -1 : 1)
 
@@ -252,6 +254,21 @@ describe('the processor', () => {
       expect(performance.now() - startedAtMs).toBeLessThan(1300) // the two waits are not added up
       expect(shipping.emulator.eventCount('d')).toBe(isServiceAway ? 0 : 1)
     }
+  })
+
+  it('waits once for a resource that is never known, and ships later records at once', async () => {
+    await using shipping = await startShipping()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const shipper = shipping.ship({ maxBatchEvents: 1 })
+    const { logger } = loggingUntilHostIsKnown(shipper)
+    logger.emit({ body: 'waits' })
+    vi.advanceTimersByTime(4999)
+    expect(shipper.stats().requests).toBe(0)
+    vi.advanceTimersByTime(1)
+    await until(() => shipping.emulator.eventCount('d') === 1, 'the first')
+    for (const n of range(3)) logger.emit({ body: `n ${n}` })
+    await until(() => shipping.emulator.eventCount('d') === 4, 'the others, although no more time passes', 2000)
   })
 
   it('waits for the resource of each of several providers', async () => {

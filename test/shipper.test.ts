@@ -830,4 +830,25 @@ describe('close()', () => {
     expect(shipper.stats().drops).toEqual({ rejected: { info: 1 } })
     expect(shipping.warnings.map(({ code }) => code)).not.toContain('LOGFERRY_DROPPED')
   })
+
+  it('settles every event, although a listener makes further requests when those in flight are broken off', async () => {
+    await using server = await startFaultServer(request => {
+      if (request.isWhole) request.socket.write('HTTP/1.1 200 OK\r\n\r\n{"failed":0') // without an end
+    })
+    const limits = { maxConcurrentRequests: 1, maxBatchEvents: 1 }
+    const shipper = createShipper({ baseUrl: server.url, token: 't', dataset: 'd', ...limits })
+    shipper.on('warning', () => {})
+    shipper.on('delivered', () => void shipper.flush())
+    for (const n of range(5)) shipper.ship({ n })
+    await until(() => server.requestCount > 0, 'the first request')
+    expect(await shipper.close({ timeoutMs: 500 })).toEqual({ complete: false, pending: 0 })
+    expect(shipper.stats()).toMatchObject({
+      accepted: 5,
+      delivered: 1,
+      drops: { closed: { info: 4 } },
+      pending: 0,
+      requestsInFlight: 0,
+      bufferedBytes: 0,
+    })
+  })
 })

@@ -875,6 +875,20 @@ describe('when the service refuses the token, the dataset or the address', () =>
     expect(Math.max(...acceptedMs) - Math.min(...acceptedMs)).toBeLessThan(5000)
   })
 
+  it('a probe that a firewall blocks for its size is split, and further probes follow: all events are delivered', async () => {
+    const answers: Outcome[] = [blocked, delivered, { kind: 'unsupported-encoding' }, blocked]
+    const { log, arrived } = pipelineTo(() => answers.shift() ?? delivered, {
+      maxConcurrentRequests: 1,
+      maxBatchEvents: 64,
+    })
+    log(0) // blocked, and accepted with the next probe: a larger batch that is blocked after that is split
+    await vi.advanceTimersByTimeAsync(1000)
+    for (const n of range(256)) log(n + 1)
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(answers).toEqual([])
+    expect(sorted(numbers(arrived))).toEqual(range(257))
+  })
+
   it('other datasets are delivered', async () => {
     const { log, arrived, ledger } = pipelineTo(({ dataset }) => (dataset === 'closed' ? blocked : delivered), {
       maxBatchEvents: 10,

@@ -8,6 +8,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { startEmulator } from '../../src/emulator.ts'
 import { numbers, pipelineTo } from '../delivery/wired.ts'
+import { startFaultServer } from '../support/fault-server.ts'
+import { runScript } from '../support/run-script.ts'
 import { surroundings } from '../support/surroundings.ts'
 import { core, environmentFor } from './running.ts'
 
@@ -90,4 +92,23 @@ describe('before the end of the process', () => {
     void batchQueue.flush()
     expect(sent).toHaveLength(4)
   })
+})
+
+it('process.exit() compresses no more bodies once its time is up, however many datasets have events left', async () => {
+  await using server = await startFaultServer(request => request.isWhole && request.answer('200 OK'), {
+    keepsRequests: false,
+  })
+  const options = `dataset: event => 'd' + (event.n % 32), compression: 'gzip', maxBatchBytes: 2e6, maxBufferedBytes: 1e9`
+  const { stdout } = await runScript(
+    `import { randomBytes } from 'node:crypto'
+    ${core(`${options}, exitTimeoutMs: 300`)}
+    const text = randomBytes(50_000).toString('base64')
+    for (let n = 0; n < 2100; n++) shipper.ship({ n, text })
+    const startedAtMs = performance.now()
+    process.on('exit', () => console.log(performance.now() - startedAtMs))
+    process.exit()`,
+    environmentFor(server),
+  )
+  expect(Number(stdout)).toBeGreaterThan(0)
+  expect(Number(stdout)).toBeLessThan(1200) // two bodies for each dataset take more than 2 s
 })

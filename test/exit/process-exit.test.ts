@@ -421,6 +421,23 @@ describe.concurrent('trouble while the process ends', () => {
     expect(stderr.match(/\[LOGFERRY_DROPPED\]/g) ?? []).toHaveLength(printed)
   })
 
+  it("a listener for 'dropped' that ends the process: each event that close() gives up is counted and reported", async () => {
+    const { code, stderr } = await run(
+      `${core(`dataset: event => 'd' + (event.n % 10)`)}
+      let told = 0
+      shipper.on('dropped', ({ count }) => {
+        told += count
+        if (told === count) process.exit(3)
+      })
+      process.on('exit', () => console.error('told', told)); ${counted}
+      log(0, 100); await shipper.close({ timeoutMs: 0 })`,
+      { prepare: ({ faults }) => faults.answerNext(99, { status: 503 }) },
+    )
+    expect(code).toBe(3)
+    expect(statsIn(stderr)).toMatchObject({ accepted: 100, pending: 0, drops: { closed: { info: 100 } } })
+    expect(stderr).toContain('told 100')
+  })
+
   it('ends even if a listener logs each loss as a new event', async () => {
     const server = await startRawServer(() => {})
     const { code } = await runScript(

@@ -19,7 +19,8 @@ async function endInTrouble(program: (options: string) => string, args = ['--inp
   const ended = await runNode([...args, '--eval', program(spool)], environmentFor(emulator))
   emulator.faults.clear()
   const delivered = await deliverRest(directory.path, emulator)
-  return { ended, delivered, numbers: inOrder(numbersIn(emulator)), left: await readdir(directory.path) }
+  const events = emulator.datasets().flatMap(name => emulator.events(name))
+  return { ended, delivered, numbers: inOrder(events.map(({ n }) => n as number)), left: await readdir(directory.path) }
 }
 
 const program = (end: string, options = 'exitTimeoutMs: 300') => {
@@ -59,6 +60,25 @@ describe.concurrent('a process that ends while the service is unavailable', () =
     expect(ended.stderr).toMatch(kept)
     expect(numbers).toEqual(upTo(1000))
   })
+
+  it.each([
+    ['close()', 'await shipper.close({ timeoutMs: 0 })'],
+    ['process.exit()', 'process.exit(3)'],
+  ])(
+    "leaves its events to the next process, although a listener for 'spooled' ends it: given up by %s",
+    async (_, end) => {
+      const { ended, delivered, numbers, left } = await endInTrouble(
+        program(
+          `shipper.on('spooled', () => process.exit(3)); ${end}`,
+          `exitTimeoutMs: 300, dataset: event => 'd' + (event.n % 10)`,
+        ),
+      )
+      expect(ended.code).toBe(3)
+      expect(delivered).toEqual({ complete: true, pending: 0 })
+      expect(numbers).toEqual(upTo(1000))
+      expect(left).toEqual([])
+    },
+  )
 
   it('counts each event in stats(): the pending events are those left', async () => {
     const { ended } = await endInTrouble(

@@ -112,6 +112,25 @@ describe('hold', () => {
     expect(shipper.stats()).toMatchObject({ stubbed: 1, cut: 0 })
   })
 
+  it('ships an event of which an accessor logs the error of its trace', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ hold: {} })
+    shipper.ship({ level: 'debug', trace_id: 'a', n: 0 })
+    shipper.ship({
+      level: 'info',
+      trace_id: 'a',
+      n: 1,
+      get detail() {
+        shipper.ship({ level: 'error', trace_id: 'a', n: 2 })
+        return 'not found'
+      },
+    })
+    expect(shipper.stats().held).toBe(0)
+    await shipper.close()
+    expect(new Set(numbersOf(shipping.emulator.events('d')))).toEqual(new Set([0, 1, 2]))
+    expect(shipper.stats().drops).toEqual({})
+  })
+
   it('drops the oldest event when there are too many, and says so to listeners', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ hold: { maxEvents: 3 } })

@@ -48,3 +48,23 @@ describe("with durability 'disk', while the service is away", () => {
     expect(world.arrivals.size).toBe(105)
   })
 })
+
+it('events on a disk that cannot be read for ten seconds are delivered by the same process after that', async () => {
+  const world = new World({ directory: '/spool', maxBytes: 1_000_000, durability: 'memory' })
+  world.answers = Array.from({ length: 1000 }, () => retryable())
+  world.start()
+  const [process] = world.processes as [Process]
+  for (let second = 0; second < 20; second++) {
+    log(process, 100)
+    await vi.advanceTimersByTimeAsync(1000)
+  }
+  expect(world.onDisk('seen').size).toBeGreaterThan(1000)
+  world.disk.faults.set('read', 'ESTALE')
+  world.answers = []
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect(world.arrivals.size).toBeLessThan(2000)
+  world.disk.faults.clear()
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(world.missing()).toEqual([])
+  expect(process.ledger).toMatchObject({ accepted: 2000, delivered: 2000, handedOff: 0 })
+})
