@@ -66,10 +66,11 @@ export interface SegmentDeps {
 }
 
 /**
- * Time for which reads must have failed, passing failures not counted, until the segment is left to another process. It
- * is long, because this process never takes the segment back, and a disk may be away for some seconds.
+ * Time for which reads must have failed, and number of reads that must have, passing failures not counted, until the segment
+ * is left to another process. The time is long, because this process never takes the segment back, and a disk may be away
+ * for some seconds.
  */
-const unreadableAfterMs = 30_000
+const unreadableFrom = { ms: 30_000, reads: 3 }
 const newline = 0x0a
 const noContent: SegmentContent = {
   dataset: undefined,
@@ -102,8 +103,9 @@ export class Segment implements StoredBatch, NeededSegment {
   #count = 0
   /** Number of lines in the file at the last attempt to sync it. */
   #syncedCount = 0
-  /** Time of the first failed read since the last one that succeeded, monotonic. */
-  #failedSinceMs: number | undefined
+  /** Number of reads that have failed since the last one that succeeded, and the monotonic time of the first of these. */
+  #failedReads = 0
+  #failedSinceMs = 0
   #isComplete = true
   #isNeeded = false
   #isRemoved = false
@@ -185,7 +187,8 @@ export class Segment implements StoredBatch, NeededSegment {
   }
 
   get isUnreadable(): boolean {
-    return this.#failedSinceMs !== undefined && monotonicMs() - this.#failedSinceMs >= unreadableAfterMs
+    const { reads, ms } = unreadableFrom
+    return this.#failedReads >= reads && monotonicMs() - this.#failedSinceMs >= ms
   }
 
   isGone(): boolean {
@@ -308,12 +311,13 @@ export class Segment implements StoredBatch, NeededSegment {
   async read(scratch: Buffer): Promise<StoredContent> {
     if (this.hasVanished) return noContent
     try {
-      const bytes = await this.#deps.disk.read(this.path, scratch)
-      this.#failedSinceMs = undefined
-      return this.#contentIn(bytes)
+      const content = this.#contentIn(await this.#deps.disk.read(this.path, scratch))
+      this.#failedReads = 0
+      return content
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return noContent
-      if (!isPassing(error)) this.#failedSinceMs ??= monotonicMs()
+      if (isPassing(error)) throw error
+      if (this.#failedReads++ === 0) this.#failedSinceMs = monotonicMs()
       throw error
     }
   }
