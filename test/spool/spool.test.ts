@@ -235,7 +235,8 @@ describe('close() while the service is down', () => {
     const first = shipping.ship({ ...small(), durability })
     log(first, 2000)
     expect(await first.close({ timeoutMs: 0 })).toEqual({ complete: false, pending: 2000 })
-    expect(first.stats()).toMatchObject({ accepted: 2000, pending: 2000, dropped: 0, bufferedBytes: 0 })
+    expect(first.stats()).toMatchObject({ accepted: 2000, pending: 2000, dropped: 0 })
+    await expect.poll(() => first.stats().bufferedBytes).toBe(0) // a file may still be being read
     expect(first.stats().spool).toMatchObject({ handedOff: 2000, bytes: 0 })
     expect(shipping.warnings).toContainEqual(
       expect.objectContaining({ message: expect.stringMatching(/2000 events .*from the spool/) }),
