@@ -13,6 +13,7 @@ import { type BatchLoad, Tuner } from './batch-tuning.ts'
 import type { Breaker } from './breaker.ts'
 import type { Compression } from './compression.ts'
 import { Demand } from './demand.ts'
+import { type InFlight, LostRequests, minSilenceMs } from './lost-requests.ts'
 import { rateLimitIn } from './rate-limit-headers.ts'
 import type { RateInForce, RateLimiter } from './rate-limiter.ts'
 import { type Attempt, maxRequestsAtEnd } from './sender.ts'
@@ -47,7 +48,12 @@ export interface Batches {
 
 export interface DeliveryDeps {
   readonly batches: Batches
-  readonly send: (batch: Batch, signal: AbortSignal, onTaken: (attempt: () => Attempt) => void) => Promise<Attempt>
+  /** Calls `onAccepted` once a 2xx status has arrived, with a function as `InFlight.asAccepted`. */
+  readonly send: (
+    batch: Batch,
+    signal: AbortSignal,
+    onAccepted: (asAccepted: () => Attempt) => void,
+  ) => Promise<Attempt>
   readonly breaker: Breaker
   readonly rateLimiter: RateLimiter
   readonly compression: Compression
@@ -76,38 +82,8 @@ export interface Exported {
   readonly errorType: string | undefined
 }
 
-/**
- * Minimum wait for an answer, in milliseconds, that is reported as the reason why events were not delivered, and after which
- * other datasets come first.
- */
-const minSilenceMs = 1000
-/**
- * Time without an answer after which a request may be lost on its way, in milliseconds: shorter before the deadline. It then
- * takes the place of no other request, if the service has answered a later one. While no request in flight gets an answer,
- * one more is made, to find out if the service answers new ones.
- */
-const lostAfterMs = { usual: 5000, urgent: minSilenceMs }
-/**
- * Time without an answer after which a request is made a second time before the deadline, in milliseconds, if the service
- * has answered a later one, or without such a sign. It is made sooner if half of the time is over. The first attempt goes on:
- * the service may only be slow.
- */
-const againAfterMs = { withSign: 5000, withoutSign: 10_000 }
 /** Maximum part of the requests in flight that datasets without an answer take from others. */
 const unansweredPart = 0.5
-/** Maximum number of probes without an answer for some time beside which another request is made. */
-const maxSilentProbes = 2
-
-interface InFlight {
-  readonly controller: AbortController
-  readonly startedAtMs: number
-  /** True if only probes were allowed when the request started. */
-  readonly isProbe: boolean
-  /** An earlier attempt for the same batch, which has no answer yet. */
-  earlier?: InFlight | undefined
-  /** Set once the service has answered with a 2xx status: returns the attempt if nothing more of the answer arrives. */
-  taken?: () => Attempt
-}
 
 /** What a batch was when its attempt began. The batch of an attempt that was aborted may have changed since. */
 type Sent = Pick<Batch, 'dataset' | 'count' | 'byteLength'>
@@ -127,11 +103,10 @@ export class Delivery {
   readonly #tuner: Tuner
   readonly #settler: AttemptSettler
   readonly #inFlight = new Map<Batch, InFlight>()
+  readonly #lostRequests: LostRequests
   /** The datasets that may make a request before one in flight has ended; `undefined` for all of them. */
-  #choice: DatasetChoice | undefined
+  #eligibleDatasets: DatasetChoice | undefined
   #sendNow: SendNow | undefined
-  /** Start of the latest request that was answered; monotonic, in milliseconds. */
-  #answeredStartMs = Number.NEGATIVE_INFINITY
   /** Deadline set by the last `skipBackoff`, until `clearDeadline`; monotonic, in milliseconds. */
   #endMs = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
@@ -144,8 +119,9 @@ export class Delivery {
   bytesOnWire = 0
 
   constructor(deps: DeliveryDeps) {
-    const { batches, rateLimiter } = deps
+    const { batches, breaker, rateLimiter } = deps
     this.#deps = deps
+    this.#lostRequests = new LostRequests(this.#inFlight, breaker)
     this.#settler = new AttemptSettler({
       ...deps,
       queueFor: dataset => batches.queueFor(dataset),
@@ -199,9 +175,9 @@ export class Delivery {
   #pump(wantedMs: number): void {
     const { batches, breaker, rateLimiter } = this.#deps
     const nowMs = monotonicMs()
-    const limit = breaker.isOpen ? this.#maxProbes(nowMs) : this.#maxInFlight(nowMs)
+    const limit = this.#lostRequests.maxInFlight(nowMs, this.#maxRequests(nowMs))
     const sinceMs = Math.min(nowMs, wantedMs)
-    this.#choice = undefined
+    this.#eligibleDatasets = undefined
     this.#tuner.tune(nowMs)
     const notBeforeMs = () => Math.max(breaker.notBeforeMs, rateLimiter.notBeforeMs(nowMs, sinceMs))
     this.#repeatLost(nowMs, () => nowMs >= notBeforeMs())
@@ -218,8 +194,9 @@ export class Delivery {
     // for its time would cost more than all else.
     if (notBeforeMs() >= this.#timerAtMs) return
     const isFull = this.#inFlight.size >= limit
-    if (!isFull) this.#wakeAt(Math.max(batches.wakeAtMs(this.#choice), notBeforeMs()), nowMs)
-    if (isFull || nowMs < this.#endMs) this.#wakeAt(Math.max(this.#nextSilenceMs(nowMs), notBeforeMs()), nowMs)
+    if (!isFull) this.#wakeAt(Math.max(batches.wakeAtMs(this.#eligibleDatasets), notBeforeMs()), nowMs)
+    if (isFull || nowMs < this.#endMs)
+      this.#wakeAt(Math.max(this.#lostRequests.nextSilenceMs(nowMs), notBeforeMs()), nowMs)
   }
 
   /** Returns the rate in force if the next request waits for nothing else. */
@@ -249,6 +226,7 @@ export class Delivery {
     this.#endMs = monotonicMs() + timeoutMs
     this.#deps.breaker.setDeadline(this.#endMs)
     this.#deps.rateLimiter.setDeadline(this.#endMs)
+    this.#lostRequests.setDeadline(this.#endMs)
     this.#deps.batches.skipBackoff()
     this.pump()
   }
@@ -258,6 +236,7 @@ export class Delivery {
     this.#endMs = Number.NEGATIVE_INFINITY
     this.#deps.breaker.clearDeadline()
     this.#deps.rateLimiter.clearDeadline()
+    this.#lostRequests.clearDeadline()
   }
 
   /**
@@ -296,10 +275,10 @@ export class Delivery {
 
   /** The longest wait for an answer, unless it is short. */
   #unansweredFailure(): Failure | undefined {
-    for (const [{ byteLength, attempts }, { startedAtMs, taken }] of this.#inFlight) {
+    for (const [{ byteLength, attempts }, { startedAtMs, asAccepted }] of this.#inFlight) {
       const sinceMs = attempts.isRepeated ? attempts.startedAtMs : startedAtMs
       const waitMs = monotonicMs() - sinceMs
-      if (taken !== undefined || waitMs < minSilenceMs) continue
+      if (asAccepted !== undefined || waitMs < minSilenceMs) continue
       return unansweredFailure(byteLength, this.#settler.smallerAcceptedSince(sinceMs, byteLength), waitMs)
     }
     return undefined
@@ -314,8 +293,8 @@ export class Delivery {
     const { batches, breaker } = this.#deps
     let unanswered: Set<string> | undefined
     let requests = 0
-    for (const [{ dataset }, { startedAtMs, taken }] of this.#inFlight) {
-      if (taken !== undefined) continue
+    for (const [{ dataset }, { startedAtMs, asAccepted }] of this.#inFlight) {
+      if (asAccepted !== undefined) continue
       const queue = batches.queueFor(dataset)
       if (nowMs - startedAtMs < minSilenceMs && !queue.isUnanswered) continue
       if (queue.acceptedAtMs > startedAtMs) continue // only this request is lost
@@ -325,78 +304,21 @@ export class Delivery {
     }
     if (breaker.isOpen) {
       const accepted: DatasetChoice = { without: unanswered, isAccepted: true }
-      if (unanswered !== undefined) this.#choice = accepted
+      if (unanswered !== undefined) this.#eligibleDatasets = accepted
       return batches.dequeue(nowMs, accepted) ?? (unanswered === undefined ? batches.dequeue(nowMs) : undefined)
     }
     if (unanswered === undefined) return batches.dequeue(nowMs)
     const others: DatasetChoice = { without: unanswered }
     const leavesRoom = requests < limit * unansweredPart || batches.datasetCount <= unanswered.size
-    this.#choice = leavesRoom ? undefined : others
+    this.#eligibleDatasets = leavesRoom ? undefined : others
     return batches.dequeue(nowMs, others) ?? (leavesRoom ? batches.dequeue(nowMs) : undefined)
   }
 
-  /** One probe at a time, beside requests that have had no answer for some time. */
-  #maxProbes(nowMs: number): number {
-    let requests = 0
-    let probes = 0
-    for (const { startedAtMs, taken, isProbe } of this.#inFlight.values()) {
-      if (taken !== undefined || nowMs - startedAtMs < minSilenceMs) continue
-      requests++
-      if (isProbe) probes++
-    }
-    return probes <= maxSilentProbes ? requests + 1 : requests
-  }
-
-  /** Returns the time at which the next request in flight has had no answer for some time; `Infinity` if there is none. */
-  #nextSilenceMs(nowMs: number): number {
-    const usualMs = this.#deps.breaker.isOpen ? minSilenceMs : this.#lostAfterMs(nowMs)
-    let atMs = Number.POSITIVE_INFINITY
-    for (const { startedAtMs } of this.#inFlight.values()) {
-      const againMs = nowMs < this.#endMs ? [this.#againAfterMs(startedAtMs), againAfterMs.withoutSign] : []
-      for (const silenceMs of [usualMs, ...againMs])
-        if (startedAtMs + silenceMs > nowMs) atMs = Math.min(atMs, startedAtMs + silenceMs)
-    }
-    return atMs
-  }
-
-  #againAfterMs(startedAtMs: number): number {
-    return Math.max(Math.min(againAfterMs.withSign, (this.#endMs - startedAtMs) / 2), minSilenceMs)
-  }
-
-  #lostAfterMs(nowMs: number): number {
-    return nowMs < this.#endMs ? lostAfterMs.urgent : lostAfterMs.usual
-  }
-
-  /** Maximum number of requests in flight, those included that may be lost. */
-  #maxInFlight(nowMs: number): number {
-    const lostMs = this.#lostAfterMs(nowMs)
-    let lost = 0
-    let silent = 0
-    for (const { startedAtMs, taken } of this.#inFlight.values()) {
-      if (taken !== undefined || nowMs - startedAtMs < lostMs) continue
-      silent++
-      if (startedAtMs < this.#answeredStartMs) lost++
-    }
-    const limit = this.#maxRequests(nowMs) + Math.min(lost, maxRequestsAtEnd)
-    const isSilent = silent === this.#inFlight.size && silent >= limit
-    return isSilent ? Math.min(silent + 1, limit + maxSilentProbes) : limit
-  }
-
-  /**
-   * Before the deadline, makes requests a second time that may be lost. Without a sign that the service answers new requests,
-   * only one is made again at a time.
-   */
+  /** Makes requests a second time that may be lost, as far as they may start now. */
   #repeatLost(nowMs: number, mayStart: () => boolean): void {
-    if (nowMs >= this.#endMs || this.#sendNow !== undefined) return
-    const isSilent = ({ startedAtMs, taken }: InFlight) =>
-      taken === undefined && nowMs - startedAtMs >= this.#againAfterMs(startedAtMs)
-    let isTrying = ![...this.#inFlight.values()].every(isSilent)
-    for (const [batch, one] of [...this.#inFlight]) {
-      if (!isSilent(one) || batch.attempts.isRepeated) continue
-      const isLost = one.startedAtMs < this.#answeredStartMs
-      if (!isLost && (isTrying || nowMs - one.startedAtMs < againAfterMs.withoutSign)) continue
+    if (this.#sendNow !== undefined) return
+    for (const [batch, one] of this.#lostRequests.toRepeat(nowMs)) {
       if (!mayStart()) return
-      isTrying = true
       batch.attempts.isRepeated = true
       this.#deps.rateLimiter.onStart(nowMs)
       this.#attempt(batch, nowMs, one)
@@ -424,9 +346,9 @@ export class Delivery {
     while (this.#inFlight.size > 0) {
       const ends: (() => void)[] = []
       for (const [batch, one] of [...this.#inFlight].reverse()) {
-        const answered = [one, one.earlier].find(attempt => attempt?.taken !== undefined)
-        if (answered?.taken === undefined) this.#breakOff(batch, one)
-        else ends.push(this.#end.bind(this, batch, answered.taken(), answered.startedAtMs))
+        const answered = [one, one.earlier].find(attempt => attempt?.asAccepted !== undefined)
+        if (answered?.asAccepted === undefined) this.#breakOff(batch, one)
+        else ends.push(this.#end.bind(this, batch, answered.asAccepted(), answered.startedAtMs))
         one.controller.abort()
         one.earlier?.controller.abort()
       }
@@ -472,7 +394,7 @@ export class Delivery {
     const sent: Sent = { dataset: batch.dataset, count: batch.count, byteLength: batch.byteLength }
     const onAttempt = (attempt: Attempt): void => {
       this.bytesOnWire += attempt.bodyBytes
-      if (attempt.answer !== undefined) this.#answeredStartMs = Math.max(this.#answeredStartMs, startedAtMs)
+      if (attempt.answer !== undefined) this.#lostRequests.onAnswered(startedAtMs)
       this.#readRateLimits(attempt, startedAtMs)
       const current = this.#inFlight.get(batch)
       const other = current === one ? one.earlier : current?.earlier === one ? current : undefined
@@ -486,15 +408,15 @@ export class Delivery {
         other?.controller.abort()
       } else {
         batch.body.drop() // the attempt was aborted: the batch was abandoned or is sent again
-        if (one.taken === undefined) this.#report(sent, attempt, monotonicMs() - startedAtMs)
+        if (one.asAccepted === undefined) this.#report(sent, attempt, monotonicMs() - startedAtMs)
       }
       this.pump()
     }
     if (this.#sendNow !== undefined) return this.#sendNow(batch, onAttempt)
-    const onTaken = (taken: () => Attempt): void => {
-      one.taken = taken
+    const onAccepted = (asAccepted: () => Attempt): void => {
+      one.asAccepted = asAccepted
     }
-    void this.#deps.send(batch, one.controller.signal, onTaken).then(onAttempt)
+    void this.#deps.send(batch, one.controller.signal, onAccepted).then(onAttempt)
   }
 
   /** Sends the batch uncompressed if it is time to find out whether the compression is the reason for errors. */

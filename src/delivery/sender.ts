@@ -68,10 +68,10 @@ export class Sender {
   }
 
   /**
-   * @param onTaken called when a 2xx status has arrived, with a function that returns the attempt as it counts if nothing
-   *   more of the answer arrives
+   * @param onAccepted called once a 2xx status has arrived, with a function that returns the attempt if the rest of the
+   *   answer never comes
    */
-  async send(batch: Batch, signal: AbortSignal, onTaken: (attempt: () => Attempt) => void): Promise<Attempt> {
+  async send(batch: Batch, signal: AbortSignal, onAccepted: (asAccepted: () => Attempt) => void): Promise<Attempt> {
     const encoding = this.#encodingFor(batch)
     let bodyBytes = 0
     try {
@@ -79,7 +79,7 @@ export class Sender {
       bodyBytes = body.length
       const request = this.#request(batch, encoding, body)
       const onHead = (status: number, answerSoFar: () => Answer): void => {
-        if (status < 300) onTaken(() => this.#answered(answerSoFar(), batch, encoding, bodyBytes))
+        if (status < 300) onAccepted(() => this.#answered(answerSoFar(), batch, encoding, bodyBytes))
       }
       const { requestTimeoutMs } = this.#options
       const maxBytes = maxAnswerBytes(batch.count)
