@@ -151,7 +151,7 @@ export class BatchQueue {
 
   pausedQueue(): DatasetQueue | undefined {
     for (const queue of this.#queues.values()) {
-      if (queue.pause !== undefined && (queue.pause.isProbing || !queue.isEmpty)) return queue
+      if (queue.pause !== undefined && (queue.pause.kind === 'probing' || !queue.isEmpty)) return queue
     }
     return undefined
   }
@@ -260,7 +260,7 @@ export class BatchQueue {
   /** Makes the next probe of each dataset due now that is paused because of an answer with such a status. */
   probePaused(isProbed: (status: number) => boolean): void {
     for (const queue of this.#queues.values()) {
-      if (queue.pause !== undefined && !queue.pause.isProbing && isProbed(queue.pause.status)) queue.probeNow()
+      if (queue.pause?.kind === 'waiting' && isProbed(queue.pause.status)) queue.probeNow()
     }
   }
 
@@ -371,7 +371,8 @@ export class BatchQueue {
     const flush = this.#unsettled.get(batch)
     this.#unsettled.delete(batch)
     const queue = this.#queues.get(batch.dataset)
-    if (queue?.isEmpty && !queue.pause?.isProbing && queue.refusals === undefined) this.#queues.delete(batch.dataset)
+    if (queue?.isEmpty && queue.pause?.kind !== 'probing' && queue.refusals === undefined)
+      this.#queues.delete(batch.dataset)
     if (flush !== undefined) flush.batches--
     while (this.#flushes[0]?.batches === 0) this.#flushes.shift()?.resolve()
   }

@@ -6,8 +6,10 @@ import type { Acceptances } from './acceptances.ts'
 import type { Acknowledgement } from './acknowledgements.ts'
 import { Batch } from './batch.ts'
 import type { BatchStore, StoredBatch } from './batch-store.ts'
+import { BehindEvidence } from './behind-evidence.ts'
 import { blockSize } from './line-buffer.ts'
 import type { MemoryBudget } from './memory-budget.ts'
+import type { Pause, PauseCause } from './pause.ts'
 import { Refusals } from './refusals.ts'
 
 /**
@@ -28,26 +30,6 @@ export interface BatchLimits {
   sealedBytes: number
   /** Number of these lines. */
   sealedEvents: number
-}
-
-/**
- * The pause of a dataset. Its batches are held back because the service refuses its token, name or address, or every
- * event, until the cause is fixed.
- */
-export interface Pause {
-  /** Monotonic time of the next probe, in milliseconds. */
-  readonly untilMs: number
-  /** Number of times in a row that the service has refused the dataset. */
-  readonly refusals: number
-  /**
-   * True while one batch is in flight as a probe, to find out if the service accepts the dataset again. The other
-   * batches wait for the outcome of the probe.
-   */
-  readonly isProbing: boolean
-  /** HTTP status of the last refusal. */
-  readonly status: number
-  /** The service's reason for the last refusal. */
-  readonly reason: string
 }
 
 /** The way of batches and lines to the store while memory is short: see `Spill`. */
@@ -83,13 +65,8 @@ export interface DatasetQueueDeps {
   readonly scheduleReady: () => void
 }
 
-/**
- * Part of the memory that a dataset may fill of which the service accepts nothing while it accepts other datasets. That is
- * so after this number of failed requests, with other datasets accepted in between; one is enough if it took `longMs`
- * milliseconds, or if the dataset is paused. It is no longer so if no other dataset has been accepted for `forgottenMs`, nor
- * since the failure before the last one: the service is away.
- */
-const behind = { memoryPart: 0.5, afterFailures: 2, longMs: 1000, forgottenMs: 15_000 }
+/** Part of the memory that a dataset may fill while it is behind (`BehindEvidence`). */
+const partIfBehind = 0.5
 
 /** The batches of one dataset: one batch that is open for new lines, and the batches that wait to be sent. */
 export class DatasetQueue {
@@ -99,12 +76,8 @@ export class DatasetQueue {
   #blockedAtMs = Number.NEGATIVE_INFINITY
   /** Size of the largest batch that was sent and accepted since then, in bytes of its lines. */
   #acceptedBytes = 0
-  /** Number of requests since then that failed while other datasets were accepted. */
-  #failuresBehind = 0
-  /** Times of the first and the last failure since then, and of the failure or the start before the last; monotonic. */
-  #failedSinceMs = 0
-  #failedAtMs: number | undefined
-  #failedBeforeMs = 0
+  /** The failed requests since the service last accepted events of the dataset; `undefined` if there are none. */
+  #behind: BehindEvidence | undefined
   #pause: Pause | undefined
   #refusals: Refusals | undefined
   readonly #deps: DatasetQueueDeps
@@ -143,8 +116,7 @@ export class DatasetQueue {
   /** Notes that the service has accepted a batch, whose request started at that time. */
   onAccepted(batch: Batch, startedAtMs: number): void {
     this.#acceptedAtMs = Math.max(this.#acceptedAtMs, startedAtMs)
-    this.#failuresBehind = 0
-    this.#failedAtMs = undefined
+    this.#behind = undefined
     this.#deps.acceptances.onAccepted(this.dataset, monotonicMs())
     if (startedAtMs >= this.#blockedAtMs) this.#acceptedBytes = Math.max(this.#acceptedBytes, batch.byteLength)
   }
@@ -168,27 +140,14 @@ export class DatasetQueue {
    */
   onFailed(startedAtMs: number): void {
     const { acceptances } = this.#deps
-    const nowMs = monotonicMs()
-    // Others may have been accepted while the first failed request was on its way, just before the service went away.
-    const sinceMs = this.#failedAtMs ?? (startedAtMs + nowMs) / 2
-    const isLong = nowMs - startedAtMs >= behind.longMs
-    if (acceptances.lastOfOthers(this.dataset) > sinceMs) this.#failuresBehind += isLong ? behind.afterFailures : 1
+    this.#behind ??= new BehindEvidence(this.dataset, acceptances)
+    this.#behind.onFailed(startedAtMs)
     acceptances.onFailed(this.dataset)
-    if (this.#failedAtMs === undefined) this.#failedSinceMs = nowMs
-    this.#failedBeforeMs = this.#failedAtMs ?? startedAtMs
-    this.#failedAtMs = nowMs
   }
 
   /** True if the service accepts nothing of this dataset while it accepts other datasets. */
   get isBehind(): boolean {
-    if (!this.#mayBeBehind) return false
-    const acceptedAtMs = this.#deps.acceptances.lastOfOthers(this.dataset)
-    if (this.#failuresBehind < behind.afterFailures && acceptedAtMs <= this.#failedSinceMs) return false
-    return acceptedAtMs > Math.min(this.#failedBeforeMs, monotonicMs() - behind.forgottenMs)
-  }
-
-  get #mayBeBehind(): boolean {
-    return this.#failuresBehind >= behind.afterFailures || (this.#pause !== undefined && this.#failedAtMs !== undefined)
+    return this.#behind?.isBehind(this.#pause) === true
   }
 
   get isEmpty(): boolean {
@@ -279,7 +238,7 @@ export class DatasetQueue {
     const open = this.#open
     if (open !== undefined && open.count < maxBatchEvents) {
       if (open.count + 1 === maxBatchEvents) this.#deps.scheduleReady()
-      const mayGrow = !this.#mayBeBehind || this.#hasRoomFor(severity)
+      const mayGrow = !this.#behind?.mayBeBehind(this.#pause) || this.#hasRoomFor(severity)
       if (open.append(severity, line, mayGrow ? maxBatchBytes : open.blockBytes, acknowledgement)) return true
     }
     reserveStack(this.#deps.stackBytes)
@@ -319,7 +278,7 @@ export class DatasetQueue {
    * made. During an outage the open batch goes on filling, so that the outage does not leave many small batches.
    */
   dequeue(nowMs: number): Batch | undefined {
-    if (this.#pause !== undefined && (this.#pause.isProbing || this.#pause.untilMs > nowMs)) return undefined
+    if (this.#probeAtMs > nowMs) return undefined
     const ready = this.#isTurnOfReloaded
       ? (takeReady(this.#reloaded, nowMs) ?? this.#takeNew(nowMs))
       : (this.#takeNew(nowMs) ?? takeReady(this.#reloaded, nowMs))
@@ -436,11 +395,11 @@ export class DatasetQueue {
    * unknown.
    */
   wakeAtMs(): number {
-    if (this.isEmpty || this.#pause?.isProbing) return Number.POSITIVE_INFINITY
+    if (this.isEmpty) return Number.POSITIVE_INFINITY
     let readyAtMs = this.#dueAtMs
     for (const { notBeforeMs } of this.#waiting) readyAtMs = Math.min(readyAtMs, notBeforeMs)
     for (const { notBeforeMs } of this.#reloaded) readyAtMs = Math.min(readyAtMs, notBeforeMs)
-    return Math.max(readyAtMs, this.#pause?.untilMs ?? 0)
+    return Math.max(readyAtMs, this.#probeAtMs)
   }
 
   /**
@@ -458,8 +417,15 @@ export class DatasetQueue {
     return this.#pause
   }
 
-  pauseUntil(pause: Omit<Pause, 'isProbing'>): void {
-    this.#pause = { ...pause, isProbing: false }
+  /** Time of the next probe; 0 if the dataset is not paused, `Infinity` while a probe is in flight. */
+  get #probeAtMs(): number {
+    if (this.#pause === undefined) return 0
+    return this.#pause.kind === 'probing' ? Number.POSITIVE_INFINITY : this.#pause.untilMs
+  }
+
+  /** Pauses the dataset, or prolongs its pause: the next probe is due at that time. */
+  pauseUntil(untilMs: number, { refusals, status, reason }: PauseCause): void {
+    this.#pause = { kind: 'waiting', untilMs, refusals, status, reason }
   }
 
   unpause(): void {
@@ -468,23 +434,31 @@ export class DatasetQueue {
 
   /** Notes that a batch is in flight: if the dataset is paused, as a probe. */
   beginProbe(): void {
-    if (this.#pause !== undefined) this.#pause = { ...this.#pause, isProbing: true }
+    if (this.#pause === undefined) return
+    const { refusals, status, reason } = this.#pause
+    this.#pause = { kind: 'probing', refusals, status, reason }
   }
 
-  /** Notes that the probe, if there was one, has shown nothing about the dataset. */
-  endProbe(): void {
-    if (this.#pause !== undefined) this.#pause = { ...this.#pause, isProbing: false }
+  /**
+   * Notes that no probe is in flight any more. The next one is due now, unless the pause ends or is prolonged.
+   *
+   * @returns true if the dataset was probing
+   */
+  endProbe(): boolean {
+    if (this.#pause?.kind !== 'probing') return false
+    this.pauseUntil(0, this.#pause)
+    return true
   }
 
-  /** Makes the next probe due now. */
+  /** Makes the next probe due now if the dataset waits for it. */
   probeNow(): void {
-    if (this.#pause !== undefined) this.#pause = { ...this.#pause, untilMs: 0, isProbing: false }
+    if (this.#pause?.kind === 'waiting') this.pauseUntil(0, this.#pause)
   }
 
   /** Makes every batch that waits after a failure due now, and the next probe as well if the dataset is paused. */
   skipBackoff(): void {
     for (const batch of [...this.#waiting, ...this.#reloaded]) if (batch.notBeforeMs > 0) batch.attempts.delayUntil(0)
-    if (this.#pause !== undefined) this.#pause = { ...this.#pause, untilMs: 0 }
+    this.probeNow()
   }
 
   /** Removes and returns the batches, in memory or in the store, even if they are held back, for which `isTaken` returns true. */
@@ -578,7 +552,7 @@ export class DatasetQueue {
   #hasRoomFor(severity: Severity): boolean {
     const { memory, spill } = this.#deps
     if (severity < memory.minSeverity) return false
-    return spill !== undefined || !this.isBehind || memory.hasRoomInPart(behind.memoryPart, severity)
+    return spill !== undefined || !this.isBehind || memory.hasRoomInPart(partIfBehind, severity)
   }
 
   /** Opens a new batch in memory. Returns `undefined` if there is no memory for it. */

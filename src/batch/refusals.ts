@@ -7,20 +7,14 @@ const refusalsUntilDrop = 3
  * so ten of them in turn are refused with a probability of 1 in 1000.
  */
 const inconsistentUntilDrop = 20
-/**
- * Time for which a dataset is refused while others are accepted, until its own events count as the reason, in
- * milliseconds.
- */
+/** A dataset is convicted if it is refused for this time while the service accepts other datasets, in milliseconds. */
 const convictAfterMs = 60_000
 /**
- * Maximum number of requests for one batch of a dataset that is refused as a whole. The rest of the batch is then
- * dropped.
+ * Number of requests for one batch after which its refused pieces are no longer split but dropped, if the dataset is
+ * convicted and has been refused `refusalsOfWhole` times in a row.
  */
 const maxRequestsPerBatch = 64
-/**
- * Number of refusals in a row after which a dataset counts as refused as a whole. The search for one refused event in a
- * batch has fewer in a row, however long it takes at a low request rate.
- */
+/** The search for one refused event in a batch has fewer refusals in a row, however long it takes at a low request rate. */
 const refusalsOfWhole = 32
 
 const firstDelayMs = 1000
@@ -84,7 +78,7 @@ export type Verdict =
  * everything. Such a service is asked more often: every other time at once, because its gateways may take turns, and
  * else after a wait, because a connection may stay with its gateway.
  *
- * A dataset that is refused for a minute while other datasets are accepted needs no further evidence.
+ * A dataset that is refused for a minute while other datasets are accepted is convicted: it needs no further evidence.
  *
  * Times are monotonic, in milliseconds.
  */
@@ -102,10 +96,10 @@ export class Refusals {
   }
 
   /**
-   * True if so many pieces were refused in a row that the dataset must be paused. The count restarts when the dataset's
-   * own events turn out to be the reason.
+   * True if so many pieces were refused in a row that the dataset must be paused. The count restarts once the dataset is
+   * convicted: then its own events are the reason.
    */
-  get isEndless(): boolean {
+  get mustPause(): boolean {
     return this.#pieces >= refusalsUntilPause
   }
 

@@ -126,8 +126,8 @@ export class Delivery {
       ...deps,
       queueFor: dataset => batches.queueFor(dataset),
       probePaused: isProbed => batches.probePaused(isProbed),
-      isUrgent: nowMs => nowMs < this.#endMs,
-      isLastChance: () => this.#sendNow !== undefined,
+      hasDeadline: nowMs => nowMs < this.#endMs,
+      isProcessEnding: () => this.#sendNow !== undefined,
       onConcluded: ({ attempts: { startedAtMs, end } }, reason) => {
         const errorType = reason && (end?.errorType ?? errorTypeOf(reason))
         deps.onExported({ durationMs: monotonicMs() - startedAtMs, status: end?.status, errorType })

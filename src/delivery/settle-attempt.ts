@@ -36,9 +36,9 @@ export interface AttemptSettlerDeps {
   /** Makes the next probe of each dataset due that is paused because of an answer with such a status. */
   readonly probePaused: (isProbed: (status: number) => boolean) => void
   /** Returns true while there is only a limited time to deliver. */
-  readonly isUrgent: (nowMs: number) => boolean
+  readonly hasDeadline: (nowMs: number) => boolean
   /** Returns true at the end of the process, when there is no time for a second answer. */
-  readonly isLastChance: () => boolean
+  readonly isProcessEnding: () => boolean
   readonly breaker: Breaker
   readonly rateLimiter: RateLimiter
   readonly compression: Compression
@@ -56,6 +56,24 @@ export interface AttemptSettlerDeps {
    * @param reason why events of it were dropped, if any were
    */
   readonly onConcluded: (batch: Batch, reason: DropReason | undefined) => void
+}
+
+/** An attempt that is being settled. */
+interface EndedAttempt {
+  readonly batch: Batch
+  readonly queue: DatasetQueue
+  readonly encoding: Encoding
+  /** Start of the request; monotonic, in milliseconds. */
+  readonly startedAtMs: number
+  /** True if the dataset was probing when the attempt ended. As far as known, this attempt was the probe. */
+  readonly wasProbing: boolean
+}
+
+/** Why the service refused a batch. */
+interface RefusedFor {
+  readonly why: 'rejected' | 'too-large'
+  readonly status: number
+  readonly reason: string
 }
 
 /**
@@ -146,12 +164,8 @@ export class AttemptSettler {
   settle(batch: Batch, { outcome, encoding }: Attempt, startedAtMs: number): void {
     const { queueFor, breaker, compression } = this.#deps
     const queue = queueFor(batch.dataset)
-    if (outcome.kind === 'retryable') queue.endProbe()
-    const pausedBy = queue.pause?.status
-    // A service that refuses a compression has not refused the events yet.
-    const isOfCompression = outcome.kind === 'unsupported-encoding' && encoding !== 'none'
-    if (isAcceptance(outcome) || isOfCompression) queue.unpause()
-    if (isAcceptance(outcome) && pausedBy !== undefined) this.#probeOthers(pausedBy)
+    const ended: EndedAttempt = { batch, queue, encoding, startedAtMs, wasProbing: queue.endProbe() }
+    this.#endPause(ended, outcome)
     if (isFailureOfDataset(outcome)) queue.onFailed(startedAtMs)
     if (outcome.kind !== 'retryable') {
       breaker.onAnswered()
@@ -161,7 +175,7 @@ export class AttemptSettler {
       case 'delivered':
       case 'partly-rejected': {
         const { suspect, isCompressionTrial, refusal } = batch.attempts
-        this.#settleAnswered(batch, queue, outcome, startedAtMs)
+        this.#settleAnswered(ended, outcome)
         if (suspect !== undefined) {
           if (!isCompressionTrial || compression.onTrialAccepted(suspect)) this.#stepDown(suspect)
         } else if (refusal !== undefined && encoding === 'none') compression.doubt()
@@ -171,27 +185,32 @@ export class AttemptSettler {
       case 'retryable':
         if (isFailure(outcome) && !compression.endProbe(encoding, monotonicMs()))
           this.#suspectCompression(batch, encoding)
-        return this.#retry(batch, queue, outcome, startedAtMs)
+        return this.#retry(ended, outcome)
       case 'too-large':
         batch.attempts.clearCompression() // compressed, the same lines may be small enough
-        return this.#splitTooLarge(batch, queue, startedAtMs)
+        return this.#splitTooLarge(ended)
       case 'unsupported-encoding': {
-        if (encoding === 'none') return this.#pauseBatch(batch, queue, 415, 'the media type is not supported')
         queue.requeue(batch)
+        if (encoding === 'none') return this.#pauseDataset(ended, 415, 'the media type is not supported')
         return this.#stepDown(encoding)
       }
       case 'rejected':
-        return this.#settleRejected(batch, queue, outcome, encoding, startedAtMs)
+        return this.#settleRejected(ended, outcome)
       case 'blocked':
-        if (compression.endProbe(encoding, monotonicMs())) {
-          queue.probeNow()
-          return queue.requeue(batch)
-        }
-        if (batch.attempts.isBlockedAlone) return this.#settleRejected(batch, queue, outcome, encoding, startedAtMs)
-        if (this.#splitBlocked(batch, queue, outcome.status, startedAtMs)) return
+        if (compression.endProbe(encoding, monotonicMs())) return sendAgain(queue, batch)
+        if (batch.attempts.isBlockedAlone) return this.#settleRejected(ended, outcome)
+        if (this.#splitBlocked(ended, outcome.status)) return
         this.#suspectCompression(batch, encoding)
-        return this.#block(batch, queue, outcome)
+        return this.#block(ended, outcome)
     }
+  }
+
+  /** Ends the pause of the dataset if the service accepts its events, or has not refused them yet: only the compression. */
+  #endPause({ queue, encoding }: EndedAttempt, outcome: Outcome): void {
+    const pausedBy = queue.pause?.status
+    const isOfCompression = outcome.kind === 'unsupported-encoding' && encoding !== 'none'
+    if (isAcceptance(outcome) || isOfCompression) queue.unpause()
+    if (isAcceptance(outcome) && pausedBy !== undefined) this.#probeOthers(pausedBy)
   }
 
   /** Notes an error for which the compression may be the reason. */
@@ -223,35 +242,29 @@ export class AttemptSettler {
       if (refusal === undefined || refusals === 0 || batch.count > 1) {
         this.#lose(batch, { reason }, notices)
       } else {
-        const { status } = refusal
-        this.#loseRefused(batch, status === 413 ? 'too-large' : 'rejected', status, refusal.reason, notices)
+        const { status, reason } = refusal
+        this.#loseRefused(batch, { why: status === 413 ? 'too-large' : 'rejected', status, reason }, notices)
       }
     }
     this.#tell(notices)
   }
 
-  #settleRejected(
-    batch: Batch,
-    queue: DatasetQueue,
-    { status, reason }: Outcome & { kind: 'rejected' | 'blocked' },
-    encoding: Encoding,
-    startedAtMs: number,
-  ): void {
+  #settleRejected(ended: EndedAttempt, { status, reason }: Outcome & { kind: 'rejected' | 'blocked' }): void {
     const { compression } = this.#deps
+    const { batch, queue, encoding, startedAtMs } = ended
     const { attempts, count } = batch
     // An event is refused alone only if it is refused uncompressed, too, both at first and at last. An encoding that was
     // accepted before may be refused now, for example by a new gateway.
     const isAlone = count === 1 && attempts.refusals !== 1
     if (encoding !== 'none' && (isAlone || compression.isSuspect(encoding))) {
       attempts.suspectCompression(encoding)
-      queue.probeNow()
-      return queue.requeue(batch)
+      return sendAgain(queue, batch)
     }
     if (attempts.suspect !== undefined) compression.clear(attempts.suspect)
     attempts.clearCompression() // before a split copies it to the parts
     const { byteLength } = batch
     const isCut = this.#sizes.onSplit(batch, startedAtMs)
-    this.#refuse(batch, queue, 'rejected', status, reason)
+    this.#refuse(ended, { why: 'rejected', status, reason })
     if (isCut) this.#deps.diagnostics.warn(...batchTooLarge(byteLength, this.sizeLimit.maxBytes, status))
   }
 
@@ -260,7 +273,7 @@ export class AttemptSettler {
    * answer 403 to every large body. Evidence is that the dataset was blocked, then a smaller batch of it was accepted, then
    * this batch was blocked for the first time.
    */
-  #splitBlocked(batch: Batch, queue: DatasetQueue, status: number, startedAtMs: number): boolean {
+  #splitBlocked({ batch, queue, startedAtMs }: EndedAttempt, status: number): boolean {
     const { sizeLimit } = this
     const { attempts, byteLength, count } = batch
     const nowMs = monotonicMs()
@@ -269,8 +282,7 @@ export class AttemptSettler {
     if (!statusesOfFirewalls.includes(status) || count === 1 || attempts.wasBlocked || !isExpected) return false
     if (acceptedBytes === 0 || acceptedBytes >= byteLength) return false
     const isCut = sizeLimit.onTooLarge(byteLength, startedAtMs, nowMs, acceptedBytes)
-    queue.probeNow() // the batch may have been the probe of a dataset that is paused for another status
-    queue.requeue(...batch.split())
+    sendAgain(queue, ...batch.split())
     if (isCut) this.#deps.diagnostics.warn(...batchTooLarge(byteLength, sizeLimit.maxBytes, status))
     return true
   }
@@ -280,28 +292,24 @@ export class AttemptSettler {
    * wrong token, or every large body. Of a probe that is blocked as well, the next one has an eighth. If there is only a
    * limited time to deliver, a few probes follow at once.
    */
-  #block(batch: Batch, queue: DatasetQueue, { status, reason }: Outcome & { kind: 'blocked' }): void {
+  #block(ended: EndedAttempt, { status, reason }: Outcome & { kind: 'blocked' }): void {
+    const { batch, queue, wasProbing } = ended
     const nowMs = monotonicMs()
     batch.attempts.block(nowMs)
-    const { pause } = queue
-    const isUrgent = status === 403 && this.#deps.isUrgent(nowMs) && this.#probesAtEnd < maxProbesAtEnd
-    const isCut = isUrgent || (pause?.isProbing && pause.refusals <= maxCutProbes)
+    const mayFollowAtOnce = status === 403 && this.#deps.hasDeadline(nowMs) && this.#probesAtEnd < maxProbesAtEnd
+    const isCut = mayFollowAtOnce || (wasProbing && (queue.pause?.refusals ?? 0) <= maxCutProbes)
     if (isCut && batch.count > 1) queue.requeue(...batch.splitAt(Math.ceil(batch.byteLength / partOfProbe)))
     else queue.requeueLast(batch)
-    const mayProbe = isUrgent && queue.waitingCount > 1
-    if (mayProbe) this.#probesAtEnd++
-    this.#pauseDataset(queue, status, reason, mayProbe ? 0 : undefined)
+    const followsAtOnce = mayFollowAtOnce && queue.waitingCount > 1
+    if (followsAtOnce) this.#probesAtEnd++
+    this.#pauseDataset(ended, status, reason, followsAtOnce ? 0 : undefined)
   }
 
-  #settleAnswered(
-    batch: Batch,
-    queue: DatasetQueue,
-    outcome: Outcome & { kind: 'delivered' | 'partly-rejected' },
-    startedAtMs: number,
-  ): void {
+  #settleAnswered(ended: EndedAttempt, outcome: Outcome & { kind: 'delivered' | 'partly-rejected' }): void {
     const { ledger, diagnostics } = this.#deps
+    const { batch } = ended
     const failed = outcome.kind === 'partly-rejected' ? Math.min(outcome.failed, batch.count) : 0
-    if (failed < batch.count) this.#onAccepted(batch, queue, startedAtMs)
+    if (failed < batch.count) this.#onAccepted(ended)
     ledger.deliver(batch.count - failed)
     const notices: (() => void)[] = []
     const lossOf =
@@ -355,8 +363,9 @@ export class AttemptSettler {
     return line => losses.get(line) ?? others
   }
 
-  #retry(batch: Batch, queue: DatasetQueue, outcome: Outcome & { kind: 'retryable' }, startedAtMs: number): void {
+  #retry(ended: EndedAttempt, outcome: Outcome & { kind: 'retryable' }): void {
     const { breaker, rateLimiter, diagnostics } = this.#deps
+    const { batch, startedAtMs } = ended
     const nowMs = monotonicMs()
     if (outcome.status !== undefined) this.lastTrouble = `${outcome.status} ${outcome.reason}`
     const wasThrottled = isThrottled(outcome.status)
@@ -367,7 +376,7 @@ export class AttemptSettler {
     batch.attempts.delayUntil(wasThrottled ? 0 : breaker.onFailed(nowMs, outcome.retryAfterMs, startedAtMs))
     const askedUntilMs = Math.max(breaker.askedUntilMs, rateLimiter.askedUntilMs)
     if (askedUntilMs > nowMs) this.#asked = { failure, untilMs: askedUntilMs }
-    const isCut = this.#requeueFailed(batch, queue, outcome, startedAtMs)
+    const isCut = this.#requeueFailed(ended, outcome)
     if (diagnostics.has('retried')) {
       const nextAtMs = wasThrottled ? rateLimiter.notBeforeMs(nowMs) : batch.attempts.notBeforeMs
       diagnostics.emit('retried', retryOf(batch, outcome, Math.max(nextAtMs - nowMs, 0)))
@@ -387,12 +396,7 @@ export class AttemptSettler {
    * Puts a batch that failed back into its queue, or a part of it if its size may be the reason. Returns true if batches
    * are cut, or cut smaller, from now on.
    */
-  #requeueFailed(
-    batch: Batch,
-    queue: DatasetQueue,
-    outcome: Outcome & { kind: 'retryable' },
-    startedAtMs: number,
-  ): boolean {
+  #requeueFailed({ batch, queue, startedAtMs }: EndedAttempt, outcome: Outcome & { kind: 'retryable' }): boolean {
     const { attempts, byteLength, count } = batch
     const mayBeCut = count > 1 || attempts.isSizeTrial
     const verdict =
@@ -414,7 +418,7 @@ export class AttemptSettler {
   /**
    * Accepted events are evidence about refused events of the same dataset, and about the size that the service accepts.
    */
-  #onAccepted(batch: Batch, queue: DatasetQueue, startedAtMs: number): void {
+  #onAccepted({ batch, queue, startedAtMs }: EndedAttempt): void {
     const nowMs = monotonicMs()
     this.#acceptedAtMs = Math.max(this.#acceptedAtMs, startedAtMs)
     this.#accepted.push({ startedAtMs, bytes: batch.byteLength })
@@ -428,15 +432,17 @@ export class AttemptSettler {
     if (queue.refusals !== undefined) queue.skipBackoff()
   }
 
-  #splitTooLarge(batch: Batch, queue: DatasetQueue, startedAtMs: number): void {
-    const { byteLength, count } = batch
-    const isCut = count > 1 && this.sizeLimit.onTooLarge(byteLength, startedAtMs, monotonicMs())
-    this.#refuse(batch, queue, 'too-large', 413, 'too large')
+  #splitTooLarge(ended: EndedAttempt): void {
+    const { byteLength, count } = ended.batch
+    const isCut = count > 1 && this.sizeLimit.onTooLarge(byteLength, ended.startedAtMs, monotonicMs())
+    this.#refuse(ended, { why: 'too-large', status: 413, reason: 'too large' })
     if (isCut) this.#deps.diagnostics.warn(...batchTooLarge(byteLength, this.sizeLimit.maxBytes, 413))
   }
 
   /** Splits the batch in halves to find the event to blame, as far as evidence shows that an event is to blame. */
-  #refuse(batch: Batch, queue: DatasetQueue, why: 'rejected' | 'too-large', status: number, reason: string): void {
+  #refuse(ended: EndedAttempt, refused: RefusedFor): void {
+    const { batch, queue } = ended
+    const { status, reason } = refused
     const nowMs = monotonicMs()
     const refusals = queue.beginRefusals(nowMs)
     const { attempts, count, requests, origin } = batch
@@ -446,14 +452,15 @@ export class AttemptSettler {
     // A 403 may be about the token after all. So it counts only as evidence against single events, and is asked for often.
     const isBlocked = attempts.isBlockedAlone
     const isInconsistent = isBlocked || nowMs - this.#inconsistentAtMs < inconsistentForMs
-    const isConsistent = this.#deps.isLastChance() || !isInconsistent // at the end of the process, there is no time to ask again
+    // At the end of the process, there is no time to ask again.
+    const isConsistent = this.#deps.isProcessEnding() || !isInconsistent
     const acceptedAtMs = isBlocked ? Number.NEGATIVE_INFINITY : this.#acceptedAtMs
     const verdict = refusals.judge(piece, nowMs, { acceptedAtMs, isConsistent })
     // For a single line the first refusal counts: what was accepted after it is evidence against the line.
     const atMs = count === 1 ? (attempts.refusal?.atMs ?? nowMs) : nowMs
     attempts.refuse({ atMs, status, reason })
-    const isEndless = refusals.isEndless || this.#refusalsInRow >= refusalsUntilPause
-    if (!isEndless) queue.unpause()
+    const mustPause = refusals.mustPause || this.#refusalsInRow >= refusalsUntilPause
+    if (!mustPause) queue.unpause()
     switch (verdict.kind) {
       case 'split':
         if (requests > quickRequestsPerBatch) attempts.delayUntil(nowMs + slowRequestMs)
@@ -464,26 +471,26 @@ export class AttemptSettler {
         break
       case 'wait':
         // At the end of the process, delivery does not wait for a second answer.
-        attempts.delayUntil(this.#deps.isLastChance() ? Number.POSITIVE_INFINITY : verdict.untilMs)
+        attempts.delayUntil(this.#deps.isProcessEnding() ? Number.POSITIVE_INFINITY : verdict.untilMs)
         queue.requeueLast(batch)
         // The first refusal is not reported: the answer for a neighboring event may follow, and that answer is
         // evidence.
-        if (!isEndless && !isBlocked && attempts.refusals > 1)
+        if (!mustPause && !isBlocked && attempts.refusals > 1)
           this.#deps.diagnostics.warn(...refusedAndKept(batch.dataset, `${status} ${reason}`))
         break
       case 'drop':
-        this.#reject(batch, why, status, reason)
+        this.#reject(batch, refused)
     }
-    if (isEndless) this.#pauseDataset(queue, status, reason)
+    if (mustPause) this.#pauseDataset(ended, status, reason)
   }
 
-  #reject(batch: Batch, why: DropReason, status: number, reason: string): void {
+  #reject(batch: Batch, refused: RefusedFor): void {
     const notices: (() => void)[] = []
-    this.#loseRefused(batch, why, status, reason, notices)
+    this.#loseRefused(batch, refused, notices)
     this.#tell(notices)
   }
 
-  #loseRefused(batch: Batch, why: DropReason, status: number, reason: string, notices: (() => void)[]): void {
+  #loseRefused(batch: Batch, { why, status, reason }: RefusedFor, notices: (() => void)[]): void {
     const { diagnostics } = this.#deps
     const { dataset, count, byteLength } = batch
     if (why === 'too-large') notices.push(() => diagnostics.warn(...eventTooLarge(byteLength)))
@@ -501,22 +508,21 @@ export class AttemptSettler {
       diagnostics.warn(...encodingRefused(encoding, compression.encoding))
   }
 
-  /** Holds a dataset's batches back until a probe is accepted. No event is lost, and the service is not flooded. */
-  #pauseBatch(batch: Batch, queue: DatasetQueue, status: number, reason: string): void {
-    queue.requeue(batch)
-    this.#pauseDataset(queue, status, reason)
-  }
-
-  /** @param probeAfterMs time until the next probe; grows with the number of probes by default */
-  #pauseDataset(queue: DatasetQueue, status: number, reason: string, probeAfterMs?: number): void {
+  /**
+   * Holds the dataset's batches back until a probe is accepted. No event is lost, and the service is not flooded. A dataset
+   * that waits already goes on waiting: this attempt began before its pause.
+   *
+   * @param probeAfterMs time until the next probe; grows with the number of probes by default
+   */
+  #pauseDataset({ queue, wasProbing }: EndedAttempt, status: number, reason: string, probeAfterMs?: number): void {
     const { pause } = queue
-    if (pause !== undefined && !pause.isProbing) return
+    if (pause !== undefined && !wasProbing) return
     const refusals = (pause?.refusals ?? 0) + 1
     const growingMs = Math.min(firstProbeDelayMs * 2 ** (refusals - 1), maxProbeDelayMs)
-    const delayMs = probeAfterMs ?? (this.#deps.isLastChance() ? maxProbeDelayMs : growingMs)
+    const delayMs = probeAfterMs ?? (this.#deps.isProcessEnding() ? maxProbeDelayMs : growingMs)
     const nowMs = monotonicMs()
     const untilMs = nowMs + delayMs * (0.5 + Math.random() / 2)
-    queue.pauseUntil({ untilMs, refusals, status, reason })
+    queue.pauseUntil(untilMs, { refusals, status, reason })
     const { diagnostics } = this.#deps
     if (diagnostics.has('paused')) {
       diagnostics.emit('paused', { dataset: queue.dataset, status, reason, refusals, delayMs: untilMs - nowMs })
@@ -539,6 +545,12 @@ export class AttemptSettler {
     this.#deps.diagnostics.emitInTurn(notices)
     this.#deps.onSettled()
   }
+}
+
+/** Returns batches to the queue after an outcome that says nothing about the dataset. If it is paused, they are probes now. */
+function sendAgain(queue: DatasetQueue, ...batches: readonly Batch[]): void {
+  queue.probeNow()
+  queue.requeue(...batches)
 }
 
 function isAcceptance({ kind }: Outcome): boolean {

@@ -1,0 +1,28 @@
+/**
+ * The pause of a dataset of which the service refuses the token, name or address, or every event. The batches of the dataset
+ * are held back until the cause is fixed.
+ *
+ * - **Blocked** is a batch that an answer such as 403 or 404 refuses, whatever its events are. A blocked batch pauses its
+ *   dataset. So do many refused pieces in a row (`Refusals.mustPause`), and a 415 for an uncompressed batch.
+ * - **Paused** is a dataset until the service accepts a batch of it, or objects to a batch in another way.
+ * - **Waiting** is a paused dataset that sends nothing until `untilMs`. Its next batch is a probe.
+ * - **Probing** is a paused dataset with a batch in flight, which finds out if the service accepts the dataset again. The other
+ *   batches wait for the outcome. If the outcome says nothing about the dataset, the next probe is due.
+ */
+export type Pause = PauseCause & (Waiting | { readonly kind: 'probing' })
+
+/** Why a dataset is paused. */
+export interface PauseCause {
+  /** Number of times in a row that the service has refused the dataset. */
+  readonly refusals: number
+  /** HTTP status of the last refusal. */
+  readonly status: number
+  /** The service's reason for the last refusal. */
+  readonly reason: string
+}
+
+interface Waiting {
+  readonly kind: 'waiting'
+  /** Monotonic time of the next probe, in milliseconds. */
+  readonly untilMs: number
+}
