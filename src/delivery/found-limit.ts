@@ -1,9 +1,9 @@
 import { answersDecayMs } from './answer-rates.ts'
 import type { SharedRate } from './rate-limiter.ts'
 
-/** Part of the requests that is refused from which on the accepted ones tell the limit. */
+/** If at least this part of the requests is refused, the number of accepted ones is taken as the limit. */
 const refusedFrom = 0.15
-/** Minimum number of accepted requests that tell it. */
+/** Minimum number of accepted requests for that. */
 const minAccepted = 6
 /**
  * The limit, as a multiple of the accepted requests. Their number varies by chance. If the limit is found too low, requests
@@ -16,9 +16,10 @@ const margin = 1.08
  */
 const growthPerExchange = 1.03
 /**
- * Part of the known limit from which on a lower one does not count: all processes must go by the same limit to take turns.
+ * A found limit counts only if it is below this part of the known one, so that processes do not disagree for small
+ * differences: they take turns only under the same limit.
  */
-const belowPart = 0.75
+const clearlyLowerPart = 0.75
 /** Time until the limit is found anew, in milliseconds. The answers of that time belong to the rates before. */
 const foundAgainMs = 4000
 /**
@@ -41,7 +42,7 @@ export class FoundLimit {
 
   /** Returns the limit in force: the known one, unless the service enforces one that is clearly lower. */
   orLower(knownPerSecond: number): number {
-    return this.#perSecond < knownPerSecond * belowPart ? this.#perSecond : knownPerSecond
+    return this.#perSecond < knownPerSecond * clearlyLowerPart ? this.#perSecond : knownPerSecond
   }
 
   /**

@@ -9,51 +9,58 @@ const turnsFromPart = 0.9
 /** Minimum time between two turns, in milliseconds: timers are not more exact. */
 const minTurnMs = 5
 /**
- * The rate grows once no process has had a 429 for this time and for this number of requests, because a part of the limit is
- * then unused. It grows by `partPerRequest` for each of the requests, up to `maxPart`. It does not grow if headers tell what
- * is left of the limit, because those are more exact.
+ * The rate grows once no process has had a 429 for `afterMs` milliseconds and for this number of requests, because a part of
+ * the limit is then unused. It grows by `partPerRequest` for each of the requests, up to `maxPart`. It does not grow if
+ * headers tell what is left of the limit, because those are more exact.
  */
-const unrefused = { ms: 6000, requests: 200, partPerRequest: 0.0008, maxPart: 0.4 }
+const growth = { afterMs: 6000, requests: 200, partPerRequest: 0.0008, maxPart: 0.4 }
 /**
- * Time for which processes that remain may use what others have left, and time since the last 429 of all of them from which
- * on they may, in milliseconds.
+ * If some processes leave, the others may together use as much as before: for `heldMs`, and once none of them has had a 429
+ * for `afterMs`.
  */
-const heritage = { heldMs: 15_000, afterMs: 3000 }
+const unusedByLeavers = { heldMs: 15_000, afterMs: 3000 }
 
 /** Rate with which a process joins others before it knows the limit, in requests per second. */
 const lowPerSecond = 1
 
+/** The rates of one exchange, and what is known of the limit that the processes share. */
+export interface ExchangedRates {
+  readonly own: SharedRate
+  readonly others: readonly SharedRate[]
+  /** Limit of all processes together, in requests per second; `Infinity` if it is unknown. */
+  readonly limitPerSecond: number
+  /** True if the headers of answers tell how much of the limit all processes together leave. */
+  readonly headersTellRemaining: boolean
+}
+
 /** Finds the rate of a process among others of its machine, exchange by exchange. */
 export class RateAgreement {
   readonly #found = new FoundLimit()
-  /** What all used together when most of them were there, in requests per second. */
-  #most: { readonly perSecond: number; readonly processes: number; readonly atMs: number } | undefined
+  /** What all used together when there were most of them, in requests per second. */
+  #largestGroup: { readonly perSecond: number; readonly processes: number; readonly atMs: number } | undefined
 
   /**
    * Returns the rate with which the process continues, as `agreedRate` does. All processes together may use more than before
-   * if none was refused for some time, and as much as before if some of them have gone. Many
-   * refused requests tell a limit for all processes together (`FoundLimit`), unless headers tell what is left.
+   * if none was refused for some time, and as much as before if some of them have gone. Many refused requests tell a limit
+   * for all processes together (`FoundLimit`), unless headers tell what is left.
    *
    * @param nowMs monotonic time, in milliseconds
    */
-  among(
-    nowMs: number,
-    own: SharedRate,
-    others: readonly SharedRate[],
-    limitPerSecond: number,
-    headersTellRemaining: boolean,
-  ): AgreedRate | undefined {
+  among(nowMs: number, exchanged: ExchangedRates): AgreedRate | undefined {
+    const { own, others, limitPerSecond, headersTellRemaining } = exchanged
     const processes = others.length + 1
     const limit = headersTellRemaining ? limitPerSecond : this.#limitInForce(nowMs, [own, ...others], limitPerSecond)
-    if (this.#most !== undefined && nowMs - this.#most.atMs > heritage.heldMs) this.#most = undefined
-    const left = this.#most !== undefined && this.#most.processes > processes ? this.#most.perSecond : 0
+    if (this.#largestGroup !== undefined && nowMs - this.#largestGroup.atMs > unusedByLeavers.heldMs)
+      this.#largestGroup = undefined
+    const perSecondBefore =
+      this.#largestGroup !== undefined && this.#largestGroup.processes > processes ? this.#largestGroup.perSecond : 0
     const mayGrow = others.length > 0 && limit < Number.POSITIVE_INFINITY && !headersTellRemaining
     const agreed = agreedRate(own, others, limit, (perSecond, sinceRefusedMs) => {
       const grown = mayGrow ? perSecond * growthAfter(sinceRefusedMs, perSecond) : perSecond
-      return sinceRefusedMs >= heritage.afterMs ? Math.max(grown, left) : grown
+      return sinceRefusedMs >= unusedByLeavers.afterMs ? Math.max(grown, perSecondBefore) : grown
     })
-    if (agreed !== undefined && (this.#most === undefined || processes >= this.#most.processes)) {
-      this.#most = { perSecond: agreed.requestsPerSecond * processes, processes, atMs: nowMs }
+    if (agreed !== undefined && (this.#largestGroup === undefined || processes >= this.#largestGroup.processes)) {
+      this.#largestGroup = { perSecond: agreed.requestsPerSecond * processes, processes, atMs: nowMs }
     }
     return agreed
   }
@@ -69,8 +76,8 @@ export class RateAgreement {
 /** Returns the factor by which rates grow when the last 429 was so long ago. */
 function growthAfter(sinceRefusedMs: number, perSecondInAll: number): number {
   const requests = (sinceRefusedMs / 1000) * perSecondInAll
-  const isLong = sinceRefusedMs >= unrefused.ms && requests >= unrefused.requests
-  return isLong ? 1 + Math.min(requests * unrefused.partPerRequest, unrefused.maxPart) : 1
+  const isLong = sinceRefusedMs >= growth.afterMs && requests >= growth.requests
+  return isLong ? 1 + Math.min(requests * growth.partPerRequest, growth.maxPart) : 1
 }
 
 /**

@@ -121,8 +121,9 @@ export class RateExchange {
     // Anew, because the exchange took some milliseconds.
     const nowMs = monotonicMs()
     const present = rateLimiter.rateToShare(nowMs)
-    const { allowedPerSecond, headersTellRemaining } = rateLimiter
-    const agreed = present && this.#agreement.among(nowMs, present, others, allowedPerSecond, headersTellRemaining)
+    const { allowedPerSecond: limitPerSecond, headersTellRemaining } = rateLimiter
+    const agreed =
+      present && this.#agreement.among(nowMs, { own: present, others, limitPerSecond, headersTellRemaining })
     if (agreed === undefined) return
     rateLimiter.agreeOn(nowMs, agreed)
     onAgreed()

@@ -21,7 +21,7 @@ export interface Lease {
  * Part of a limit that is used. The service counts in windows of its own. At 5 requests per second, five intervals then
  * last 1020 ms. So a request that is up to 20 ms late does not become a sixth one in any second.
  */
-const usedPart = 0.98
+const usedPartOfLimit = 0.98
 /**
  * Maximum delay after which a missed start is made up for if the limit is shared, in milliseconds. A slot of a lease may
  * always be used with this delay.
@@ -88,7 +88,7 @@ const mostlyFree = 0.75
  * many requests of others: a single one may be an effect of the network, and if there are many others, some of them
  * would take all of the room.
  */
-const makesRoom = { fromPart: 0.6, keptPart: 0.5, minOthers: 2, maxOthers: 8 }
+const roomForOthers = { fromPart: 0.6, keptPart: 0.5, minOthers: 2, maxOthers: 8 }
 /** Time for which an answer with more than half left counts, in milliseconds. */
 const halfFreeHoldsMs = 5000
 /** Time since its last request after which a process no longer counts as busy, in milliseconds, plus two intervals. */
@@ -96,8 +96,9 @@ const busyMs = 3000
 /** Part of the usual variation of intervals that is left to processes that agree on their rate: they are served alike. */
 const agreedSpread = 0.35
 /**
- * Parts of the distance between two turns: by less than the first, no turn moves, because each move brings two requests
- * closer together; a move varies by the second, because two processes with the same turn would never part otherwise.
+ * Parts of the distance between two turns. `fromPart`: a turn that differs by less than this part stays where it is, because
+ * each move brings two requests closer together. `spreadPart`: a move varies at random by this part, so that two processes
+ * with the same turn move apart.
  */
 const turnMoves = { fromPart: 0.25, spreadPart: 0.2 }
 /** Minimum part of an interval between a request and the next turn. */
@@ -195,7 +196,7 @@ export class RateLimiter {
    */
   #dueMs = Number.NEGATIVE_INFINITY
   /** Factor of the next interval. Intervals vary if the limit is shared. */
-  #stretch = 1
+  #intervalFactor = 1
   /** Time of the next request, and the maximum rate, while processes take turns. */
   #turn: { readonly atMs: number; readonly maxPerSecond: number } | undefined
   /** Time until which the service's 429s asked to wait. */
@@ -308,7 +309,7 @@ export class RateLimiter {
     if (this.#isTooLate(slotMs, nowMs)) this.#earlyStarts--
     this.#wasHeldBack = nowMs - this.#nextMs(nowMs) < this.#intervalMs(nowMs)
     this.#dueMs = Number.isFinite(slotMs) ? slotMs : nowMs
-    this.#stretch = this.#drawStretch(nowMs)
+    this.#intervalFactor = this.#drawIntervalFactor(nowMs)
     this.#nextTurn(nowMs)
     this.#lastStartMs = nowMs
     this.#isIdle = false
@@ -439,13 +440,13 @@ export class RateLimiter {
 
   get #allowed(): number {
     if (this.#lease !== undefined) return this.#lease.perSecond
-    return Math.min(this.#limit, this.#headerLimit) * usedPart
+    return Math.min(this.#limit, this.#headerLimit) * usedPartOfLimit
   }
 
   /** Rate with which this process begins to find its share; `undefined` if a lease is its share. */
   get #firstPerSecond(): number | undefined {
     if (this.#lease !== undefined) return undefined
-    if (this.#learned.headersTellRemaining) return newcomersPart * usedPart // of a window that is full
+    if (this.#learned.headersTellRemaining) return newcomersPart * usedPartOfLimit // of a window that is full
     return this.#allowed === Number.POSITIVE_INFINITY ? 1 : Math.max(this.#allowed / usualProcesses, 1)
   }
 
@@ -482,7 +483,7 @@ export class RateLimiter {
     let slotMs = Math.max(this.#nextMs(nowMs), owedFromMs, this.#askedUntilMs)
     if (this.#lease !== undefined) slotMs = this.#lease.nextMs(slotMs - (this.#isIdle ? catchUpMs : 0))
     else if (this.#firstAnswerAtMs === undefined) slotMs = Math.max(slotMs, this.#lastStartMs + firstAnswerMs)
-    const maxInWindow = this.#lease?.maxPerSecond ?? Math.max(Math.ceil(this.#allowed / usedPart - 0.001), 1)
+    const maxInWindow = this.#lease?.maxPerSecond ?? Math.max(Math.ceil(this.#allowed / usedPartOfLimit - 0.001), 1)
     const freeMs = this.#window.fewerAtMs(nowMs, maxInWindow)
     return freeMs > nowMs ? Math.max(slotMs, freeMs) : slotMs
   }
@@ -495,7 +496,7 @@ export class RateLimiter {
     const isShared = this.isShared(nowMs)
     if (this.#lease !== undefined && !isShared) return this.#dueMs + this.#sameSlotMs
     if (this.#turn !== undefined && this.#takesTurns(nowMs)) return this.#turn.atMs
-    const dueAtMs = (atMs: number) => this.#dueMs + this.#stretch * this.#intervalMs(atMs) - this.#sameSlotMs
+    const dueAtMs = (atMs: number) => this.#dueMs + this.#intervalFactor * this.#intervalMs(atMs) - this.#sameSlotMs
     let latestMs = dueAtMs(nowMs)
     if (!isShared) return latestMs
     for (let earliestMs = nowMs; latestMs - earliestMs > 1; ) {
@@ -576,7 +577,7 @@ export class RateLimiter {
     if (atMs === Number.NEGATIVE_INFINITY || this.#allowed === Number.POSITIVE_INFINITY) return
     const intervalMs = 1000 / this.#allowed
     this.#dueMs = atMs + Math.min(this.#window.count(atMs) * intervalMs, windowMs) - intervalMs
-    this.#stretch = 1
+    this.#intervalFactor = 1
   }
 
   #wait(nowMs: number, { retryAfterMs, resetMs = 0, remaining = 0 }: PacedAnswer): void {
@@ -595,7 +596,7 @@ export class RateLimiter {
     this.#learned.onRefused(nowMs, isHeldBack ? perSecond : usedPerSecond, isHeldBack, this.#firstPerSecond)
     this.#throttledAtMs = nowMs
     this.#dueMs = nowMs + this.#sameSlotMs
-    this.#stretch = this.#drawStretch(nowMs)
+    this.#intervalFactor = this.#drawIntervalFactor(nowMs)
     this.#nextTurn(nowMs)
     this.#freePart.restart(nowMs)
   }
@@ -624,7 +625,7 @@ export class RateLimiter {
     if (used - ownUse > tolerance) this.#learned.onOthers(nowMs)
     else if (used <= ownUse) this.#learned.onAlone(Math.max(ownUse / limit, minChanceOfOthers))
     if (!isNewcomer || used - this.#requests <= tolerance) return
-    const perSecond = (newcomersPart * limit * usedPart) / used
+    const perSecond = (newcomersPart * limit * usedPartOfLimit) / used
     if (perSecond < this.#perSecond(nowMs)) this.#learned.start(nowMs, perSecond)
   }
 
@@ -635,7 +636,7 @@ export class RateLimiter {
    * @param others number of requests of other processes in the window
    */
   #easeOff(nowMs: number, others: number): void {
-    const { fromPart, keptPart, minOthers, maxOthers } = makesRoom
+    const { fromPart, keptPart, minOthers, maxOthers } = roomForOthers
     const isLarge = this.#lease === undefined && this.#perSecond(nowMs) > this.#allowed * fromPart
     const areFew = others >= minOthers && others <= maxOthers
     if (isLarge && areFew && this.#roomForOthers.offer(nowMs)) this.#learned.start(nowMs, this.#allowed * keptPart)
@@ -655,11 +656,11 @@ export class RateLimiter {
    * If the limit is shared, long intervals vary, so that no process meets the same moment of every window. No interval
    * becomes shorter than the allowed rate permits: waiting for the longer ones alone would waste a part of the limit.
    */
-  #drawStretch(nowMs: number): number {
+  #drawIntervalFactor(nowMs: number): number {
     const perSecond = this.#perSecond(nowMs)
     if (perSecond === this.#allowed) return 1 // both may be infinite
-    const most = Math.min(1 / Math.max(perSecond, 1), 2 * (1 - perSecond / this.#allowed))
-    const spread = this.#learned.isAgreed(nowMs) ? most * agreedSpread : most
+    const maxSpread = Math.min(1 / Math.max(perSecond, 1), 2 * (1 - perSecond / this.#allowed))
+    const spread = this.#learned.isAgreed(nowMs) ? maxSpread * agreedSpread : maxSpread
     return 1 + spread * (this.#random() - 0.5)
   }
 }

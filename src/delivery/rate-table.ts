@@ -49,8 +49,8 @@ export class RateTable implements SharedRates {
   #processId = ''
   #path: string | undefined
   #index: number | undefined
-  /** Number of times that this process has taken its row back. */
-  #left = 0
+  /** Grows with each `leave`, so that an exchange in progress sees that the row is gone. */
+  #generation = 0
 
   /**
    * @param key returns a SHA-256 hash of what the processes must have in common, in hexadecimal digits; called when the
@@ -95,7 +95,7 @@ export class RateTable implements SharedRates {
 
   leave(): void {
     const [path, index] = [this.#path, this.#index]
-    this.#left++
+    this.#generation++
     if (path === undefined || index === undefined) return
     this.#index = undefined
     try {
@@ -126,12 +126,12 @@ export class RateTable implements SharedRates {
   }
 
   async #exchangeIn(path: string, own: string): Promise<readonly SharedRate[]> {
-    const left = this.#left
+    const generation = this.#generation
     const file = await fs.promises.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600)
     try {
       const rows = await this.#rowsIn(file, path)
       const isOfOther = (row: Row | undefined) => row !== undefined && row.processId !== this.#processId
-      if (left !== this.#left) return [] // the process has left meanwhile
+      if (generation !== this.#generation) return [] // the process has left meanwhile
       if (this.#index === undefined || isOfOther(rows[this.#index])) this.#index = freeIndex(rows)
       if (this.#index !== undefined) await file.write(own, this.#index * rowBytes, 'latin1')
       return rows.filter(row => row !== undefined).filter(isOfOther)

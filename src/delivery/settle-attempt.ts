@@ -401,7 +401,7 @@ export class AttemptSettler {
     const mayBeCut = count > 1 || attempts.isSizeTrial
     const verdict =
       mayBeCut && mayBeForSize(outcome)
-        ? this.#sizes.onFailed(batch, startedAtMs, outcome.unanswered === 'silent')
+        ? this.#sizes.onFailed(batch, { startedAtMs, hasTimedOut: outcome.unanswered === 'silent' })
         : undefined
     if (verdict?.kind === 'try-part') {
       const [part, rest] = batch.splitAt(verdict.maxBytes)

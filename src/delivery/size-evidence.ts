@@ -1,9 +1,9 @@
 /** Number of rounds of refusals in a row before a part of a refused batch is tried. */
 const roundsUntilTrial = 8
-/** Number of rounds that a request without an answer counts for, as it takes the time of many other requests. */
-const roundsOfSilence = 4
+/** Number of rounds that a request without an answer in time counts for, as it takes the time of many other requests. */
+const roundsOfTimeout = 4
 /** Number of times that a larger batch is refused after a smaller one was accepted, until the size counts as the reason. */
-const turnsUntilProven = 4
+const confirmationsUntilProven = 4
 /** The part of a refused batch that is tried: an eighth, an eighth of that, and so on. */
 const partTried = 8
 /** Minimum size of a part that is tried, in bytes. */
@@ -23,7 +23,7 @@ export interface SizedAttempt {
   /** True if the batch is a part that is tried. */
   readonly isTrial?: boolean | undefined
   /** True if no answer came within the time for a request. */
-  readonly isSilence?: boolean | undefined
+  readonly hasTimedOut?: boolean | undefined
 }
 
 export type SizeVerdict =
@@ -63,7 +63,7 @@ export class SizeEvidence {
   /** Divisor for the size of the next trial. */
   #divisor = partTried
   /** Number of rounds that refused a larger batch after a smaller one was accepted. */
-  #turns = 0
+  #confirmations = 0
 
   /** Notes a refusal with an answer that asks for another attempt, or without an answer. */
   onFailed(attempt: SizedAttempt): SizeVerdict {
@@ -99,22 +99,22 @@ export class SizeEvidence {
   }
 
   /** Notes a refusal. Returns true if a new round begins with it. */
-  #note({ bytes, startedAtMs, nowMs, isSilence }: SizedAttempt, mayBeRound = true): boolean {
+  #note({ bytes, startedAtMs, nowMs, hasTimedOut }: SizedAttempt, mayBeRound = true): boolean {
     if (nowMs - this.#roundAtMs > forgetAfterMs || bytes <= this.#acceptedBytes) this.#forget()
     this.#refusedBytes = Math.min(this.#refusedBytes, bytes)
     if (!mayBeRound || startedAtMs < this.#roundAtMs) return false
     this.#roundAtMs = nowMs
-    this.#rounds += isSilence ? roundsOfSilence : 1
+    this.#rounds += hasTimedOut ? roundsOfTimeout : 1
     return true
   }
 
-  /** Returns the size of the largest accepted batch if there were enough turns. */
-  #endRound(isTurn: boolean): number | undefined {
+  /** Returns the size of the largest accepted batch if there were enough confirmations. */
+  #endRound(isConfirmation: boolean): number | undefined {
     const acceptedBytes = this.#acceptedBytes
     this.#hasAccepted = false
     this.#hasAcceptedTrial = false
-    if (isTurn) this.#turns++
-    if (this.#turns < turnsUntilProven) return undefined
+    if (isConfirmation) this.#confirmations++
+    if (this.#confirmations < confirmationsUntilProven) return undefined
     this.#forget()
     return acceptedBytes
   }
@@ -126,6 +126,6 @@ export class SizeEvidence {
     this.#hasAcceptedTrial = false
     this.#rounds = 0
     this.#divisor = partTried
-    this.#turns = 0
+    this.#confirmations = 0
   }
 }

@@ -1,6 +1,6 @@
 import type { Batch } from '../batch/batch.ts'
 import { monotonicMs } from '../time.ts'
-import { SizeEvidence, type SizeVerdict } from './size-evidence.ts'
+import { type SizedAttempt, SizeEvidence, type SizeVerdict } from './size-evidence.ts'
 import { SizeLimit } from './size-limit.ts'
 
 /** Maximum number of datasets with evidence about the size of their batches. */
@@ -21,11 +21,14 @@ export class SizeFinder {
   }
 
   /** Notes that a batch failed for which the size may be the reason. */
-  onFailed({ dataset, byteLength: bytes, attempts }: Batch, startedAtMs: number, isSilence: boolean): SizeVerdict {
+  onFailed(
+    { dataset, byteLength: bytes, attempts }: Batch,
+    { startedAtMs, hasTimedOut }: Pick<SizedAttempt, 'startedAtMs' | 'hasTimedOut'>,
+  ): SizeVerdict {
     const acceptedBytes = this.limit.maxBytes
     if (bytes > acceptedBytes) return { kind: 'too-large', acceptedBytes }
     const { isSizeTrial: isTrial } = attempts
-    return this.#evidenceOf(dataset).onFailed({ bytes, startedAtMs, nowMs: monotonicMs(), isTrial, isSilence })
+    return this.#evidenceOf(dataset).onFailed({ bytes, startedAtMs, nowMs: monotonicMs(), isTrial, hasTimedOut })
   }
 
   /**

@@ -101,7 +101,7 @@ describe('the turns of processes that agree', () => {
 describe('the rate on which processes agree, exchange by exchange,', () => {
   const calm = (requestsPerSecond: number, sinceRefusedMs = 6000) => rate(requestsPerSecond, { sinceRefusedMs })
   const agreement = (one: SharedRate, limitPerSecond: number, headersTellRemaining = false) =>
-    new RateAgreement().among(0, one, [one], limitPerSecond, headersTellRemaining)?.requestsPerSecond
+    new RateAgreement().among(0, { own: one, others: [one], limitPerSecond, headersTellRemaining })?.requestsPerSecond
 
   it.each<[string, number, SharedRate, number]>([
     ['grows if nobody was refused for some time', 23.84, calm(20), 80],
@@ -122,8 +122,9 @@ describe('the rate on which processes agree, exchange by exchange,', () => {
   it('grows by what others used that have gone, unless somebody was refused or that was long ago', () => {
     const agreedAfter = (ms: number, own: SharedRate, others: readonly SharedRate[] = []) => {
       const rates = new RateAgreement()
-      rates.among(0, rate(2), [rate(2), rate(2), rate(2)], 40, true)
-      return rates.among(ms, own, others, 40, true)?.requestsPerSecond
+      const limit = { limitPerSecond: 40, headersTellRemaining: true }
+      rates.among(0, { own: rate(2), others: [rate(2), rate(2), rate(2)], ...limit })
+      return rates.among(ms, { own, others, ...limit })?.requestsPerSecond
     }
     expect(agreedAfter(5000, calm(2, 3000))).toBe(8)
     expect(agreedAfter(5000, calm(2, 3000), [calm(2, 3000)])).toBe(4)

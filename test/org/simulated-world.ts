@@ -79,8 +79,9 @@ export class World {
       const own = client.pace.isShared(nowMs) || this.#rates.has(client) ? client.pace.rateToShare(nowMs) : undefined
       this.#rates.delete(client)
       if (own !== undefined && client.isActive) {
-        const { allowedPerSecond, headersTellRemaining } = client.pace
-        const agreed = agreement.among(nowMs, own, othersAt(nowMs), allowedPerSecond, headersTellRemaining)
+        const { allowedPerSecond: limitPerSecond, headersTellRemaining } = client.pace
+        const others = othersAt(nowMs)
+        const agreed = agreement.among(nowMs, { own, others, limitPerSecond, headersTellRemaining })
         this.#rates.set(client, { ...own, machine, atMs: nowMs })
         if (agreed !== undefined) client.pace.agreeOn(nowMs, agreed)
         client.pump()
