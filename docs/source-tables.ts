@@ -9,7 +9,7 @@ export const sourceTables: Readonly<Record<string, () => string>> = {
   'fields of diagnostic events': eventFieldTable,
   metrics: metricTable,
   counters: () => memberTable('shipper/shipper-stats.ts', 'ShipperStats', 'counter'),
-  'counters of a dataset': () => memberTable('accounting/dataset-counts.ts', 'DatasetStats', 'counter'),
+  'counters of a dataset': () => memberTable('accounting/dataset-totals.ts', 'DatasetStats', 'counter'),
   'figures of the spool': () => memberTable('shipper/spool-coordinator.ts', 'SpoolStats', 'figure'),
   'figures of the limits': () => memberTable('org/limits.ts', 'LimitsStats', 'figure'),
   'drop reasons': () => memberTable('accounting/drop-reasons.ts', 'DropReason', 'reason'),

@@ -1,6 +1,6 @@
 /** The core: one shipper, shared by any number of loggers. Loads no logging library. */
 
-export type { DatasetStats } from './accounting/dataset-counts.ts'
+export type { DatasetStats } from './accounting/dataset-totals.ts'
 export type {
   Attempted,
   Delivered,

@@ -72,8 +72,8 @@ type Counts = [number, number, number, number, number, number]
 export class Ledger {
   /**
    * Number of events that were accepted when they were logged, or adopted from another process. A log call counts its
-   * event by `admitted++`, the one number that is written from outside: if the stack is exhausted, no method can be
-   * called, and the event already has its place in a batch.
+   * event by `admitted++`: `Intake.add` an event that has its place in a batch, and `HeldEvents.hold` an event that has its
+   * memory. No other number is written from outside. If the stack is exhausted, no method can be called any more.
    */
   admitted = 0
   #delivered = 0

@@ -399,13 +399,13 @@ export class Batch implements BlockOwner {
   }
 
   /**
-   * Notes that another process has taken the batch from the store. Returns the number of lines that this process then
-   * has, including lines that had been settled before.
+   * Hands off the batch as the store has it: another process has taken it, or will take it once it can read it. Returns the
+   * number of lines that go along although they had been settled before.
    */
-  handOff(): number {
-    const settledBefore = this.#shared.handOff()
+  handOffAsStored(): number {
+    const settledBefore = this.#shared.handOffAsStored()
     this.settle(() => handedOff)
-    return this.count + settledBefore
+    return settledBefore
   }
 
   #split(place: (lines: LineBuffer) => Cut): [Batch, Batch] {

@@ -9,13 +9,13 @@ const warnFrom = 0.9
 const errorFrom = 0.95
 
 /**
- * Maximum memory kept for reuse: half of the memory in use, a number of usual blocks, or `leastSpareBytes`, whichever is
- * most. A new block costs page faults. Node returns the memory of a block that is not kept only when V8 collects all
+ * Maximum memory kept for reuse: half of the memory in use, a number of usual blocks, or `minSpareBytes`, whichever is
+ * largest. A new block costs page faults. Node returns the memory of a block that is not kept only when V8 collects all
  * garbage. Until then, small blocks of thousands of datasets can take ten times the budget.
  */
 const sparePart = 0.5
 const spareBlocks = 8
-const leastSpareBytes = 1_048_576
+const minSpareBytes = 1_048_576
 
 /**
  * The bytes that the core may hold: blocks that are being filled, wait or are in flight, their compressed copies, and
@@ -26,7 +26,7 @@ export class MemoryBudget {
   usedBytes = 0
   /** The minimum severity that an event needs at the present use of memory. */
   minSeverity: Severity = 0
-  readonly #leastSpareBytes: number
+  readonly #minSpareBytes: number
   /** The blocks kept for reuse, by size. The size that was freed most recently is last. */
   readonly #spare = new Map<number, Buffer[]>()
   #spareBytes = 0
@@ -34,7 +34,7 @@ export class MemoryBudget {
   /** @param blockBytes size of a usual block, in bytes */
   constructor(maxBytes: number, blockBytes: number) {
     this.maxBytes = maxBytes
-    this.#leastSpareBytes = Math.max(spareBlocks * blockBytes, leastSpareBytes)
+    this.#minSpareBytes = Math.max(spareBlocks * blockBytes, minSpareBytes)
   }
 
   /** Allocates a block, with undefined content. Returns `undefined` if the block does not fit into the budget. */
@@ -48,7 +48,7 @@ export class MemoryBudget {
   free(block: Buffer): void {
     const { length } = block
     this.discharge(length)
-    const maxSpareBytes = Math.max(sparePart * this.usedBytes, this.#leastSpareBytes)
+    const maxSpareBytes = Math.max(sparePart * this.usedBytes, this.#minSpareBytes)
     if (length === 0 || length > maxSpareBytes || this.usedBytes + length > this.maxBytes) return
     this.#releaseSpare(Math.min(maxSpareBytes, this.maxBytes - this.usedBytes) - length)
     const sameSize = this.#spare.get(length) ?? []

@@ -118,7 +118,7 @@ export class SharedBlock {
    */
   handOffCopies(): number {
     if (this.isHandedOff) return 0
-    const settledBefore = this.handOff()
+    const settledBefore = this.handOffAsStored()
     const parts = this.#partCopies ?? []
     for (const part of parts) part.remove()
     return parts.reduce((count, part) => count - part.count, settledBefore)
@@ -132,7 +132,7 @@ export class SharedBlock {
   }
 
   /** Hands every copy off. Returns the number of lines in the copies that had been settled before. */
-  handOff(): number {
+  handOffAsStored(): number {
     this.isHandedOff = true
     const handedOff = this.copies
     this.copies = noCopies

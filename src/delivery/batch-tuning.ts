@@ -42,7 +42,7 @@ const partOfLoad = 0.9
  */
 export const batchEventsCeiling = 100_000
 /** Time in which waiting events should be sent, in seconds. */
-const catchUpSeconds = 5
+export const catchUpSeconds = 5
 /** Number of requests per second above which more requests only add their own cost, if requests are not limited. */
 const plentyPerSecond = 40
 /**

@@ -1,4 +1,4 @@
-import { batchEventsCeiling, type Tunable } from './batch-tuning.ts'
+import { batchEventsCeiling, catchUpSeconds, type Tunable } from './batch-tuning.ts'
 
 /** The requests per second that a process could use of a limit that it shares with other processes. */
 export interface RequestDemand {
@@ -17,13 +17,11 @@ export interface RequestDemand {
  */
 export const rarePerSecond = 0.35
 
-/** Time in which waiting events should be sent, in seconds. */
-const catchUpSeconds = 5
 /**
  * Part of its slots that a process without a backlog uses when it has as many as it wants. With fewer slots, its events
  * would wait longer. With more, slots that other processes need would stay empty.
  */
-const usedPart = 0.9
+const usedPartIfSteady = 0.9
 /** Number of requests per second that a process may always want, even if it has made almost none until now. */
 const minWanted = 0.2
 /**
@@ -86,10 +84,10 @@ export class Demand {
     const weight = seconds / Math.max(Math.min(this.#watchedSeconds, steadySeconds), seconds)
     const { maxBatchBytes, maxBatchEvents, maxBatchAgeMs } = this.#configured
     // Limited before it is averaged: otherwise the average takes minutes to forget a burst of a million events.
-    const mostInTime = (datasets * 1000) / maxBatchAgeMs
-    const inTime = Math.min(eventsPerSecond, mostInTime)
+    const maxInTime = (datasets * 1000) / maxBatchAgeMs
+    const inTime = Math.min(eventsPerSecond, maxInTime)
     this.#inTimePerSecond += (inTime - this.#inTimePerSecond) * weight
-    this.#arrivingPerSecond += (Math.min(arrivingEvents, mostInTime) - this.#arrivingPerSecond) * weight
+    this.#arrivingPerSecond += (Math.min(arrivingEvents, maxInTime) - this.#arrivingPerSecond) * weight
     this.#requestsPerSecond += ((requests - this.#requestsBefore) / seconds - this.#requestsPerSecond) * weight
     const wanted = Math.max(
       bytesPerSecond / maxBatchBytes,
@@ -97,12 +95,12 @@ export class Demand {
       inTime,
       this.#inTimePerSecond,
     )
-    const steady = Math.max(this.#requestsPerSecond / usedPart, minWanted)
+    const steady = Math.max(this.#requestsPerSecond / usedPartIfSteady, minWanted)
     const isBehind = waitingBytes > maxBatchBytes || waitingEvents > maxBatchEvents
-    const isRare = this.#arrivingPerSecond / usedPart <= rarePerSecond && !isBehind
+    const isRare = this.#arrivingPerSecond / usedPartIfSteady <= rarePerSecond && !isBehind
     // Events that come in bursts are sent in fewer requests. A process whose requests had to wait still wants some.
     const arriving = this.#arrivingPerSecond
-    const rarely = Math.min(arriving, Math.max(rareRoom * this.#requestsPerSecond, arriving / 4)) / usedPart
+    const rarely = Math.min(arriving, Math.max(rareRoom * this.#requestsPerSecond, arriving / 4)) / usedPartIfSteady
     this.#last = {
       needed: Math.max(bytesPerSecond / this.#batches.limits.batchBytesCeiling, eventsPerSecond / batchEventsCeiling),
       // A single event that waits says little about the next minute.

@@ -25,7 +25,7 @@ const crowdedRefusals = 2
 /** Part of the rate that remains after these 429s. */
 const keptOfCrowded = 0.7
 /** Rate below which these 429s lower it no further, in requests per second. */
-const leastCrowdedPerSecond = 0.2
+const minCrowdedPerSecond = 0.2
 
 /** Number of answers, with a 429 among them, that tell the share. */
 const answersToFind = 12
@@ -78,7 +78,7 @@ export class ShareSearch {
     if (this.#refused++ === 0) this.#goBack()
     if (this.#acceptedInRow > 0) this.#refusedRuns++
     this.#acceptedInRow = 0
-    const isCrowded = this.#perSecond < 1 && this.#perSecond > leastCrowdedPerSecond
+    const isCrowded = this.#perSecond < 1 && this.#perSecond > minCrowdedPerSecond
     if (isCrowded && refusals % crowdedRefusals === 0) this.#perSecond *= keptOfCrowded
     return this.#share
   }

@@ -1,6 +1,6 @@
 import { toShortLine } from '../text/short-line.ts'
 import { isoTimeMs } from './iso-time.ts'
-import type { UsedOrg } from './used-part.ts'
+import type { UsedOrg } from './used-org.ts'
 
 /** The facts that the license is compared with. */
 export interface Usage {

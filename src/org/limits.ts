@@ -11,7 +11,7 @@ import { ingestLimitIn } from './ingest-limit.ts'
 import { licenseWarnings } from './license-warnings.ts'
 import { OrgError, type OrgErrorCode } from './org-error.ts'
 import type { Org } from './organization.ts'
-import { type UsedOrg, usedPart } from './used-part.ts'
+import { type UsedOrg, usedOrg } from './used-org.ts'
 
 /** The limits of the license that are in force, and the reasons for them. */
 export interface LimitsStats {
@@ -222,7 +222,7 @@ export class Limits {
       unusable = toMessageLine(problem, this.#deps.redact)
     }
     try {
-      org = usedPart(await this.#deps.readOrg(onUnusable), this.#deps.redact)
+      org = usedOrg(await this.#deps.readOrg(onUnusable), this.#deps.redact)
     } catch (error) {
       if (run === this.#tickTimer) this.#onUnreadable(error)
       return

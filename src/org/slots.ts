@@ -11,7 +11,7 @@ export const wholeCircle = 2 ** 32
  * Part of the limit that becomes slots. The rest absorbs errors of clocks, timers and networks, which are some
  * milliseconds.
  */
-const usedPart = 0.98
+const partInSlots = 0.98
 /** Maximum number of slots searched for the next own slot, in multiples of the mean distance. */
 const maxDistances = 16
 /** Maximum number of comparisons in one search, each of a slot with an arc: a few milliseconds of work. */
@@ -65,13 +65,13 @@ export class Slots implements Lease {
     before = nothingHeld,
   ) {
     const part = Math.min(arcs.reduce((sum, [from, to]) => sum + to - from, 0) / wholeCircle, 1)
-    this.slotMs = 1000 / (limitPerSecond * usedPart)
-    this.perSecond = Math.max(part * limitPerSecond * usedPart, minPerSecond)
+    this.slotMs = 1000 / (limitPerSecond * partInSlots)
+    this.perSecond = Math.max(part * limitPerSecond * partInSlots, minPerSecond)
     const perSecond = part * limitPerSecond
     // The slots of a single arc are evenly spread. Those of several arcs sometimes come close together.
     const uneven = arcs.length > 1 ? Math.ceil(Math.sqrt(perSecond)) : 0
-    const mostPerSecond = Math.ceil(perSecond) + 1 + uneven
-    this.maxPerSecond = Math.max(Math.min(mostPerSecond, Math.floor(limitPerSecond + 0.001)), 1)
+    const maxByArcs = Math.ceil(perSecond) + 1 + uneven
+    this.maxPerSecond = Math.max(Math.min(maxByArcs, Math.floor(limitPerSecond + 0.001)), 1)
     this.#maxSteps = part === 0 ? 0 : Math.min(Math.ceil(maxDistances / part), maxComparisons / arcs.length)
     this.#arcs = arcs
     this.#stride = stride

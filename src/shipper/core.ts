@@ -1,5 +1,5 @@
 import { Channels } from '../accounting/channels.ts'
-import { DatasetCounts } from '../accounting/dataset-counts.ts'
+import { DatasetTotals } from '../accounting/dataset-totals.ts'
 import { Diagnostics, publishedNames } from '../accounting/diagnostics.ts'
 import { Ledger } from '../accounting/ledger.ts'
 import { type Severity, severityOfLevel } from '../accounting/severity.ts'
@@ -46,7 +46,7 @@ import { namesOf, UsageReports } from './usage-reports.ts'
 export class Core {
   readonly options: ResolvedOptions
   readonly ledger = new Ledger()
-  readonly datasetCounts = new DatasetCounts()
+  readonly datasetTotals = new DatasetTotals()
   readonly altered: Alterations = { stubbed: 0, cut: 0 }
   readonly #number = shippers++
   readonly diagnostics = new Diagnostics(
@@ -180,8 +180,8 @@ export class Core {
       [...this.noise.steps, ...this.#fieldSteps(fields)],
     )
     this.receipts = new Receipts({ batchQueue })
-    diagnostics.add('delivered', delivered => this.datasetCounts.onDelivered(delivered))
-    diagnostics.add('dropped', dropped => this.datasetCounts.onDropped(dropped))
+    diagnostics.add('delivered', delivered => this.datasetTotals.onDelivered(delivered))
+    diagnostics.add('dropped', dropped => this.datasetTotals.onDropped(dropped))
     this.instruments = this.#openInstruments()
     this.#atExit.hold()
     const { onRejected } = options

@@ -91,38 +91,17 @@ export class Drain {
     { isRepeated = false, shipLast, about, limitMs = timeoutMs }: FinishOptions,
   ): Promise<boolean> {
     this.#finishing++
-    const shipLastOnce = (): void => {
-      shipLast?.()
-      shipLast = undefined
-    }
     try {
-      const { pipeline, ledger } = this.#deps
-      const { batchQueue, delivery, spool } = pipeline
+      const { batchQueue, spool } = this.#deps.pipeline
       const endMs = monotonicMs() + timeoutMs
-      const { handedOff: handedOffBefore, handedOffInAll: inAllBefore } = ledger
-      this.dropUntriggered()
-      delivery.skipBackoff(timeoutMs)
-      let inAll: number
-      let isComplete: boolean
-      do {
-        inAll = ledger.handedOffInAll
-        // Another call, which had less time, has handed off events that this call still has time for: it adopts them.
-        if (inAll > inAllBefore) spool?.close()
-        isComplete = await settlesWithin(this.flushAll(shipLastOnce), Math.max(endMs - monotonicMs(), 0))
-      } while (isComplete && ledger.handedOffInAll > inAll)
-      shipLastOnce()
-      isComplete &&= ledger.handedOff <= handedOffBefore
+      const isComplete = await this.#deliverUntil(endMs, shipLast)
       this.dropUntriggered()
       this.#deps.reportIntakeDrops()
-      const flushAgain = async (): Promise<boolean> => {
-        const leftMs = endMs - monotonicMs()
-        return leftMs > 0 && (await settlesWithin(batchQueue.flush(), leftMs))
-      }
       // An event that sums up dropped ones is shipped when others have been delivered.
-      if (isComplete && !isRepeated) await flushAgain()
+      if (isComplete && !isRepeated) await this.#flushAgain(endMs)
       // Orphans that were adopted during the last flush are not part of it.
       let isEmptied = isComplete
-      while (isEmptied && spool?.hasAdopted) isEmptied = await flushAgain()
+      while (isEmptied && spool?.hasAdopted) isEmptied = await this.#flushAgain(endMs)
       if (!isEmptied) {
         const why = this.#explained(outOfTime(limitMs))
         this.#releaseHeld()
@@ -138,6 +117,39 @@ export class Drain {
       if (this.#finishing === 0) this.#deps.pipeline.delivery.clearDeadline()
       this.releaseSpool()
     }
+  }
+
+  /**
+   * Delivers pending events without waiting after failures. Resolves to true if every event was delivered or dropped before
+   * `endMs`, and none was handed off meanwhile.
+   */
+  async #deliverUntil(endMs: number, shipLast: (() => void) | undefined): Promise<boolean> {
+    const { pipeline, ledger } = this.#deps
+    const { handedOff: handedOffBefore } = ledger
+    let { handedOffInAll } = ledger
+    let hasShippedLast = false
+    const shipLastOnce = (): void => {
+      if (!hasShippedLast) shipLast?.()
+      hasShippedLast = true
+    }
+    const flush = () => settlesWithin(this.flushAll(shipLastOnce), Math.max(endMs - monotonicMs(), 0))
+    this.dropUntriggered()
+    pipeline.delivery.skipBackoff(endMs - monotonicMs())
+    let isFlushed = await flush()
+    while (isFlushed && ledger.handedOffInAll > handedOffInAll) {
+      // Another call, which had less time, has handed off events that this call still has time for: it adopts them.
+      handedOffInAll = ledger.handedOffInAll
+      pipeline.spool?.close()
+      isFlushed = await flush()
+    }
+    shipLastOnce()
+    return isFlushed && ledger.handedOff <= handedOffBefore
+  }
+
+  /** Flushes what has come since the last flush. Resolves to true if all of it was delivered or dropped before `endMs`. */
+  async #flushAgain(endMs: number): Promise<boolean> {
+    const leftMs = endMs - monotonicMs()
+    return leftMs > 0 && (await settlesWithin(this.#deps.pipeline.batchQueue.flush(), leftMs))
   }
 
   /**

@@ -11,7 +11,7 @@ import type { OrgClient, OrgClientUse } from '../org/client.ts'
 import { Fleet } from '../org/fleet.ts'
 import { Limits } from '../org/limits.ts'
 import type { Org } from '../org/organization.ts'
-import { isUsed, usedPart } from '../org/used-part.ts'
+import { isUsed, usedOrg } from '../org/used-org.ts'
 import { noteOriginal } from '../record/copied-from.ts'
 import { bytesAsSent, eventAsSent } from '../record/event-to-line.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
@@ -54,13 +54,13 @@ export interface LicenseDeps {
 }
 
 export function openLicense(deps: LicenseDeps): License {
-  const { options, limits, rateLimiter, delivery, diagnostics, altered, redaction } = deps
-  const { share, refreshMs, onBudget, overflowField, redis, orgId } = limits
+  const { options, limits: resolved, rateLimiter, delivery, diagnostics, altered, redaction } = deps
+  const { share, refreshMs, onBudget, overflowField, redis, orgId } = resolved
   const { timeField, region } = options
   const addedFields = addedFieldsOf(options)
   let opening: Promise<OrgClient> | undefined
   let bearer: { redact(...given: Parameters<Redact>): string } | undefined =
-    typeof limits.bearer === 'function' ? undefined : limits.bearer
+    typeof resolved.bearer === 'function' ? undefined : resolved.bearer
   let reportUnusable: (problem: string) => void
   let isOpen = false
   /** Requests per second; `Infinity` if the license sets no limit, `undefined` until it has been read. */
@@ -97,14 +97,14 @@ export function openLicense(deps: LicenseDeps): License {
   const read = async (onUnusable: (problem: string) => void): Promise<Org> => {
     reportUnusable = onUnusable
     const tolerance = { isUsed, onUnusable: (problem: string) => reportUnusable(problem) }
-    opening ??= openClient(options, limits, { tolerance, turn, redact: diagnostics.redact }, credentials => {
+    opening ??= openClient(options, resolved, { tolerance, turn, redact: diagnostics.redact }, credentials => {
       bearer = credentials
     })
     const client = await opening
     if (!isOpen) throw new Error('closed while the client was loaded')
     return client.get(orgId)
   }
-  const keeper = new Limits(
+  const limits = new Limits(
     { share, refreshMs, onBudget, overflowField, timeField, addedFields, region },
     {
       readOrg: onUnusable =>
@@ -137,16 +137,16 @@ export function openLicense(deps: LicenseDeps): License {
     },
   )
   return {
-    limits: keeper,
+    limits,
     redact: (text, kind) => bearer?.redact(text, kind) ?? text,
     start: () => {
       isOpen = true
       fleet?.start()
-      keeper.start()
+      limits.start()
     },
     close: async () => {
       isOpen = false
-      keeper.stop()
+      limits.stop()
       const abandoned = opening?.then(client => client.abandon()).catch(() => {}) // without a client, nothing to close
       await Promise.all([fleet?.close(), abandoned])
     },
@@ -159,7 +159,7 @@ export function openLicense(deps: LicenseDeps): License {
  */
 async function readShared(fleet: Fleet, refreshMs: number, read: () => Promise<Org>, redact: Redact): Promise<Org> {
   const maxAgeMs = Math.max(refreshMs / 2, minSharedAgeMs)
-  const text = await fleet.license.get(async () => JSON.stringify(usedPart(await read(), redact)), maxAgeMs)
+  const text = await fleet.license.get(async () => JSON.stringify(usedOrg(await read(), redact)), maxAgeMs)
   const { readOrg } = await import('../org/organization-schema.ts')
   const shared = readOrg(text, redact, { isUsed, onUnusable: () => {} })
   return 'org' in shared ? shared.org : read()

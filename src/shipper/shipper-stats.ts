@@ -1,4 +1,4 @@
-import type { DatasetStats } from '../accounting/dataset-counts.ts'
+import type { DatasetStats } from '../accounting/dataset-totals.ts'
 import type { DropReason } from '../accounting/drop-reasons.ts'
 import type { DropsBySeverity } from '../accounting/ledger.ts'
 import type { SeverityName } from '../accounting/severity.ts'

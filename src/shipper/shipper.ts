@@ -188,7 +188,7 @@ export class Shipper {
 
   /** Returns a snapshot of the counters and of the limits in force. */
   stats(): ShipperStats {
-    const { ledger, pipeline, altered, compression, datasetCounts, license, minSeverity, noise, rateExchange } =
+    const { ledger, pipeline, altered, compression, datasetTotals, license, minSeverity, noise, rateExchange } =
       this.#core
     const { memory, batchQueue, delivery, rateLimiter, spool } = pipeline
     const inForce = rateLimiter.inForce(monotonicMs())
@@ -199,7 +199,7 @@ export class Shipper {
       pending: ledger.pending,
       held: noise.traceHold?.count ?? 0,
       drops: ledger.drops(),
-      datasets: datasetCounts.snapshot(batchQueue.unsettled),
+      datasets: datasetTotals.snapshot(batchQueue.unsettled),
       stubbed: altered.stubbed,
       cut: altered.cut,
       requests: delivery.requests,

@@ -23,9 +23,12 @@ export interface SpoolStats {
   readonly bytes: number
   /** Events that this process has adopted: from other processes, or again after its own `close()`. */
   readonly adopted: number
-  /** Events that this process has handed off to another process, by `close()` or at its end. They count as pending. */
+  /**
+   * Events that this process has handed off to another process: by `close()`, at its end, or because their file could not be
+   * read or was taken over. They count as pending.
+   */
   readonly handedOff: number
-  /** True if the disk could not be used when it was last tried. Events are in memory alone until it can be. */
+  /** True after the disk could not be used, until it has stored an event again. Until then, events may be in memory alone. */
   readonly isInTrouble: boolean
   /** Refused events that could not be written to `rejected.ndjson`. */
   readonly rejectedUnwritten: number
@@ -157,10 +160,10 @@ export class SpoolCoordinator {
     this.#deps.ledger.adopt(count)
   }
 
-  /** Leaves a batch that cannot be read where it is, to a process that can read it. */
+  /** Hands off a batch that cannot be read: it stays where it is, for a process that can read it. */
   onUnreadable(batch: Batch): void {
     const { count, wasSent } = batch
-    this.#deps.ledger.handOff({ count, settledAgain: batch.handOff() - count, wasSent })
+    this.#deps.ledger.handOff({ count, settledAgain: batch.handOffAsStored(), wasSent })
     this.#warn(
       `a file of the spool in ${this.#directory} cannot be read. Its events stay there for the next process that uses the ` +
         `spool: ${count}. Check the disk and the permissions of the file.`,
@@ -225,7 +228,7 @@ export class SpoolCoordinator {
     let lost = 0
     for (const batch of this.#deps.batchQueue().recover()) {
       const { count, wasSent } = batch
-      if (what === 'taken') this.#deps.ledger.handOff({ count, settledAgain: batch.handOff() - count, wasSent })
+      if (what === 'taken') this.#deps.ledger.handOff({ count, settledAgain: batch.handOffAsStored(), wasSent })
       else {
         lost += batch.count
         this.#drop(dropOf(batch, 'spool-damaged'))

@@ -122,7 +122,7 @@ export class Spool implements BatchStore {
     )
   }
 
-  /** True if the disk could not be used at the last attempt. */
+  /** True after the disk could not be used, until a write has succeeded. */
   get isInTrouble(): boolean {
     return this.#isInTrouble
   }

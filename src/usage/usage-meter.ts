@@ -1,6 +1,6 @@
 import { type Severity, severities } from '../accounting/severity.ts'
 import { ByteSlots } from './byte-slots.ts'
-import { type DatasetCount, DatasetCounts } from './dataset-counts.ts'
+import { type DatasetCount, DatasetUsage } from './dataset-usage.ts'
 import { type StatementKey, StatementTable } from './statement-table.ts'
 import { statementText } from './statement-text.ts'
 import type { StatementUsage, Usage, UsageCount } from './usage.ts'
@@ -45,7 +45,7 @@ export class UsageMeter {
   readonly #scopeNames = new WeakMap<Uint8Array, string>()
   #slots: ByteSlots
   #statements = new StatementTable()
-  #datasets = new DatasetCounts()
+  #datasets = new DatasetUsage()
   #latestName = ''
   #latest: DatasetCount | undefined
   #sinceMs: number
@@ -81,7 +81,7 @@ export class UsageMeter {
   /** Begins to count anew. */
   restart(): void {
     this.#statements = new StatementTable()
-    this.#datasets = new DatasetCounts()
+    this.#datasets = new DatasetUsage()
     this.#slots = this.#newSlots()
     this.#latest = undefined
     this.#taken = undefined

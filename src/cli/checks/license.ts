@@ -1,7 +1,7 @@
 import { isoTimeMs } from '../../org/iso-time.ts'
 import { licenseWarnings } from '../../org/license-warnings.ts'
-import type { UsedOrg } from '../../org/used-part.ts'
-import { usedPart } from '../../org/used-part.ts'
+import type { UsedOrg } from '../../org/used-org.ts'
+import { usedOrg } from '../../org/used-org.ts'
 import { systemTimeMs } from '../../time.ts'
 import { fail, type HealthCheck, ok, skipped, warn } from './health-check.ts'
 
@@ -12,7 +12,7 @@ export const license: HealthCheck = {
   after: ['organization'],
   async run({ organization, redact }) {
     if (organization === undefined) return skipped('the organization could not be read')
-    const used = usedPart(organization, redact)
+    const used = usedOrg(organization, redact)
     const nowMs = systemTimeMs()
     // The checks of the organization and the region report the payment and the regions.
     const problem = licenseWarnings({ license: used.license }, { nowMs, region: undefined, datasets: 1 })[0]

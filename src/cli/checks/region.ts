@@ -1,5 +1,5 @@
 import { licenseWarnings } from '../../org/license-warnings.ts'
-import { usedPart } from '../../org/used-part.ts'
+import { usedOrg } from '../../org/used-org.ts'
 import { systemTimeMs } from '../../time.ts'
 import { fail, type HealthCheck, ok, skipped } from './health-check.ts'
 
@@ -8,7 +8,7 @@ export const region: HealthCheck = {
   after: ['organization'],
   async run({ organization, redact, resolved }) {
     if (organization === undefined) return skipped('the organization could not be read')
-    const used = usedPart(organization, redact)
+    const used = usedOrg(organization, redact)
     const { regions = [], defaultRegion } = used.license
     const known = regions.length > 0 ? regions : defaultRegion === undefined ? [] : [defaultRegion]
     if (known.length === 0) return skipped('the license names no region')

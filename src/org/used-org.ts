@@ -25,10 +25,10 @@ export function isUsed(field: string): boolean {
 }
 
 /**
- * Returns the used part of an organization, with texts shortened and made printable for messages. An organization may
+ * Returns the fields of an organization that the shipper uses, with texts shortened and made printable for messages. An organization may
  * have 1 MiB, and the process keeps the result for its whole life.
  */
-export function usedPart(org: Pick<Org, 'license'> & Partial<Org>, redact?: Redact): UsedOrg {
+export function usedOrg(org: Pick<Org, 'license'> & Partial<Org>, redact?: Redact): UsedOrg {
   const { license, paymentStatus, firstFailedPayment } = org
   const used: { [Name in keyof UsedOrg['license']]: UsedOrg['license'][Name] } = {}
   for (const name of numbers) if (license[name] !== undefined) used[name] = license[name]

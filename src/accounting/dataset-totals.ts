@@ -30,7 +30,7 @@ const maxDatasets = 1000
  * Counts the delivered and dropped events of each dataset, for the 1,000 datasets that were active last. It hears of the
  * events as every listener does, batch by batch, so that log calls pay nothing.
  */
-export class DatasetCounts {
+export class DatasetTotals {
   /** The dataset that was active last is at the end. */
   readonly #counts = new Map<string, { delivered: number; dropped: number; rejected: number }>()
 

@@ -20,7 +20,7 @@ interface NamedDatasetCount extends DatasetCount {
 }
 
 /** The events and bytes of each dataset, exactly, and of all others together. */
-export class DatasetCounts {
+export class DatasetUsage {
   readonly #byName = new Map<string, NamedDatasetCount>()
   readonly #others: DatasetCount = { name: undefined, id: 0, events: 0, bytes: 0 }
   #lastId = 0
