@@ -353,7 +353,8 @@ const outOfStack = failure(
 const alreadyShutDown = failure(
   'already_shutdown',
   'LOGFERRY_SHUT_DOWN',
-  'the exporter has been shut down. Shut the provider down last.',
+  'the exporter has been shut down. Shut the provider down last. Behind a SimpleLogRecordProcessor, await forceFlush() of ' +
+    'the processor before, or use LogferryLogRecordProcessor.',
 )
 const noRecords: ExportResult = { code: 1, error: new TypeError('logferry: records must be an array') }
 

@@ -269,6 +269,15 @@ describe.concurrent('logferry check, the way to the service:', () => {
     expect(of('proxy')?.detail).toBe('nothing listens at the proxy http://127.0.0.1:1 (ECONNREFUSED)')
   })
 
+  it('a proxy with a certificate of a private authority', async () => {
+    await using proxy = await startEmulator({ tls: tlsOf(trusted) })
+    const HTTPS_PROXY = proxy.url.replace('127.0.0.1', 'localhost')
+    const args = ['--ca', pathOf(`${trusted}cert.pem`)]
+    const { bad, of } = await check({ ...throughProxy(1), HTTPS_PROXY }, args)
+    expect(bad).toEqual(['proxy'])
+    expect(of('proxy')?.remedy).toMatch(/set NODE_EXTRA_CA_CERTS to its file\. .*--ca\) holds for the service only/)
+  })
+
   it('a proxy that works, with a private CA, and no word of its password', async () => {
     await using service = await startEmulator({ tls: tlsOf(wrongHost), allowedHosts: ['elsewhere.example'] })
     await using proxy = await startProxy(service.url)

@@ -455,6 +455,38 @@ describe('data of a record', () => {
   })
 })
 
+describe('a record that a SimpleLogRecordProcessor holds for its resource', () => {
+  function start(shipper: Shipper) {
+    const exporter = new LogferryLogRecordExporter({ shipper })
+    const processor = new SimpleLogRecordProcessor({ exporter })
+    const resource = resourceFromAttributes({ 'host.id': new Promise<string>(done => setTimeout(done, 50, 'h')) })
+    const provider = new LoggerProvider({ resource, processors: [processor] })
+    provider.getLogger('x').emit({ body: 'held' })
+    return { exporter, processor, provider }
+  }
+
+  it('is dropped if the provider is shut down, with the remedy in the warning and in the error', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const { provider, exporter } = start(shipper)
+    await provider.shutdown()
+    await until(() => shipper.stats().dropped === 1, 'the record is dropped')
+    const remedy = /SimpleLogRecordProcessor.* await .*forceFlush\(\).* before, or use LogferryLogRecordProcessor\.$/
+    expect(shipping.warnings).toMatchObject([{ code: 'LOGFERRY_DROPPED', message: expect.stringMatching(remedy) }])
+    expect(shipping.warnings[0]?.message).not.toContain('emitted after')
+    const { error } = await new Promise<{ error?: Error }>(resolve => exporter.export([], resolve))
+    expect(error?.message).toMatch(remedy)
+  })
+
+  it('is delivered if forceFlush() of the processor comes before', async () => {
+    await using shipping = await startShipping()
+    const { provider, processor } = start(shipping.ship())
+    await processor.forceFlush()
+    await provider.shutdown()
+    expect(shipping.emulator.events('d')).toMatchObject([{ message: 'held', resource: { host: { id: 'h' } } }])
+  })
+})
+
 /** Returns the records that the SDK makes for the calls in `log`. */
 async function recordsOf(log: (logger: ReturnType<LoggerProvider['getLogger']>) => void): Promise<OtelLogRecord[]> {
   const records: OtelLogRecord[] = []

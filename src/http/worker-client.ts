@@ -71,9 +71,14 @@ export class WorkerHttpClient {
     this.#port.postMessage({ ...request, id, body, trusted } satisfies WorkerRequest, [body.buffer])
   }
 
-  /** The authorities for a request over TLS, unless it names its own, or the worker has them already. */
-  #trustedFor({ origin, tls }: Pick<WorkerRequest, 'origin' | 'tls'>): string[] | undefined {
-    if (this.#hasTrust || tls?.ca !== undefined || !origin.startsWith('https:')) return undefined
+  /**
+   * The authorities for a request over TLS, unless it names its own, or the worker has them already. A proxy with TLS
+   * needs them in any case.
+   */
+  #trustedFor({ origin, tls, proxyEnv }: Pick<WorkerRequest, 'origin' | 'tls' | 'proxyEnv'>): string[] | undefined {
+    const isTrusting = tls?.ca === undefined && origin.startsWith('https:')
+    const hasTlsProxy = Object.values(proxyEnv).some(value => value.startsWith('https:'))
+    if (this.#hasTrust || !(isTrusting || hasTlsProxy)) return undefined
     this.#hasTrust = true
     const { getCACertificates, setDefaultCACertificates } = process.getBuiltinModule('node:tls')
     return setDefaultCACertificates === undefined ? undefined : [...getCACertificates('default')] // Bun has neither

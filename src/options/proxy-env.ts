@@ -4,6 +4,7 @@ import type { TextKind } from '../text/short-line.ts'
 import { kindOf } from './described.ts'
 import type { Environment } from './environment.ts'
 import { isLoopback } from './loopback.ts'
+import { isUntrustedCertificate } from './untrusted-certificate.ts'
 
 /**
  * Variables that name proxies, as Node reads them. A name in lower case takes precedence over the same name in upper
@@ -91,14 +92,21 @@ const none: ResolvedProxy = { env: {}, credentials: undefined, unused: undefined
 
 /**
  * Returns an addition to the reason why there is no connection, if a proxy is used, or if an unused one may be the way
- * to the service.
+ * to the service. If a certificate is refused, it may be that of an `https://` proxy, to which Node does not apply
+ * `tls.ca`.
  */
 export function proxyHint({ env, unused }: ResolvedProxy, code: string | undefined): string {
-  if (!codesWithoutConnection.has(code ?? '')) return ''
   const used = env.https_proxy ?? env.http_proxy
+  const isUncertified = used?.startsWith('https:') && codesOfCertificates.test(code ?? '')
+  if (!isUncertified && !codesWithoutConnection.has(code ?? '')) return ''
   if (used !== undefined) {
     const proxy = URL.canParse(used) ? ` ${new URL(used).host}` : ''
-    return `; requests go through the proxy${proxy}${env.no_proxy === undefined ? '' : ', unless NO_PROXY names the service'}`
+    // The certificate may also be that of the service: the error is the same.
+    const trust = isUntrustedCertificate(code)
+      ? ', whose certificate must be of an authority that Node trusts (NODE_EXTRA_CA_CERTS)'
+      : ''
+    const exception = env.no_proxy === undefined ? '' : ', unless NO_PROXY names the service'
+    return `; requests go through the proxy${proxy}${trust}${exception}${trust && '; tls.ca holds for the service'}`
   }
   if (unused === undefined) return ''
   return (
@@ -109,6 +117,9 @@ export function proxyHint({ env, unused }: ResolvedProxy, code: string | undefin
 
 /** Error codes that mean that there is no direct connection. */
 const codesWithoutConnection = new Set('ENOTFOUND EAI_AGAIN ECONNREFUSED EHOSTUNREACH ENETUNREACH ETIMEDOUT'.split(' '))
+
+/** Error codes that mean that a certificate is refused. */
+const codesOfCertificates = /CERT|^UNABLE_TO_VERIFY|^HOSTNAME_MISMATCH$|^INVALID_(CA|PURPOSE)$/
 
 function usesEnvironment({ NODE_USE_ENV_PROXY }: Environment): boolean {
   if (NODE_USE_ENV_PROXY === '1') return true

@@ -15,6 +15,11 @@ export function markFieldsLeftOut(fields: PlainObject, total: number): void {
   fields[mark] = `of ${total} fields`
 }
 
+/** Marks a container that was not read to its end, so that its number of fields is not known. */
+export function markMoreFieldsLeftOut(fields: Record<string, unknown>, read: number): void {
+  fields[mark] = `of more than ${read} fields`
+}
+
 export function markItemsLeftOut(items: Plain[], total: number): void {
   items.push(`${mark} of ${total} items`)
 }
@@ -22,7 +27,7 @@ export function markItemsLeftOut(items: Plain[], total: number): void {
 /** Ends `fields`, the first of `total`, with a mark. If `whole` was shortened before, its own mark is used. */
 export function endFieldsAs(whole: PlainObject, total: number, fields: PlainObject): void {
   const end = whole[mark]
-  if (typeof end === 'string' && /^of \d{1,10} fields$/.test(end)) fields[mark] = end
+  if (typeof end === 'string' && /^of (?:more than )?\d{1,10} fields$/.test(end)) fields[mark] = end
   else markFieldsLeftOut(fields, total)
 }
 

@@ -1,6 +1,6 @@
 import { isMap, isSet } from 'node:util/types'
 import { isError } from './error-fields.ts'
-import { httpFields } from './http-message.ts'
+import { isHttp } from './http-message.ts'
 import { isRecord } from './is-plain-data.ts'
 import { bytesOf, primitiveOf } from './special-value.ts'
 import { objectStub } from './stub.ts'
@@ -103,7 +103,7 @@ function hidesFields(argument: object): boolean {
  */
 export function unmergeHttp(event: Info): void {
   const first = argumentsOf(event)[0]
-  if (!isObject(first) || isRecord(first as object) || httpFields(first) === undefined) return
+  if (!isObject(first) || isRecord(first as object) || !isHttp(first)) return
   for (const name of Object.keys(first)) if (Object.is(event[name], first[name])) delete event[name]
 }
 
@@ -113,7 +113,7 @@ export function unmergeHttp(event: Info): void {
  */
 function isOpaque(argument: Info): boolean {
   if (isRecord(argument as object)) return false
-  return (hasContent(argument) && Object.keys(argument).length === 0) || httpFields(argument) !== undefined
+  return (hasContent(argument) && Object.keys(argument).length === 0) || isHttp(argument)
 }
 
 function hasContent(argument: Info): boolean {

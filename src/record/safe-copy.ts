@@ -20,6 +20,7 @@ const stubUnits = 3
 const manyFields = 100
 const wideFieldUnits = 4
 const errorUnits = 100
+const httpUnits = 30
 const throwUnits = 30
 const dateUnits = 5
 const namesPerUnit = 8
@@ -204,8 +205,11 @@ export class SafeCopy {
       return this.#items(() => items.next().value, value.size)
     }
     if (isTypedArray(value)) return this.#items(i => value[i], value.length)
-    const http = httpFields(value)
-    return http && this.#value(http, key)
+    const http = httpFields(value, () => this.#mayReadOn())
+    if (http === undefined) return undefined
+    this.#effort.spend(httpUnits)
+    if (leftOut in http) this.cut = true
+    return this.#value(http, key)
   }
 
   #map(map: Map<unknown, unknown>): Plain {

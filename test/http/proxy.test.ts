@@ -5,6 +5,7 @@ import { createServer as createTlsServer } from 'node:tls'
 import { describe, expect, it } from 'vitest'
 import { type Emulator, startEmulator } from '../../src/emulator.ts'
 import { createShipper, type ShipperOptions, type Warning } from '../../src/index.ts'
+import { proxyHint } from '../../src/options/proxy-env.ts'
 import { createOrgClient } from '../../src/org.ts'
 import { core, upTo } from '../exit/running.ts'
 import { numbersIn } from '../support/emulated.ts'
@@ -114,7 +115,7 @@ describe.concurrent('a proxy', () => {
     const { warnings } = await ship({ proxyEnv })
     expect(warnings).toContain('(connect ECONNREFUSED 127.0.0.1:9; requests go through the proxy 127.0.0.1:9)')
     expect(warnings).not.toContain(password)
-    const error = await createOrgClient({ baseUrl: `https://${host}`, token, proxyEnv, timeoutMs: 300 })
+    const error = await createOrgClient({ baseUrl: `https://${host}`, token, proxyEnv, timeoutMs: 3000 })
       .get('o')
       .catch(String)
     expect(error).toContain('requests go through the proxy 127.0.0.1:9')
@@ -145,6 +146,57 @@ describe.concurrent('a proxy', () => {
     expect((await ship({ ...plain, proxyEnv: { HTTP_PROXY: url } })).warnings).toMatch(/certificate/)
     expect(heard).toBe('')
     impostor.close()
+  })
+
+  it('with a certificate of a private authority is named, with the remedy, and without its credentials', async () => {
+    const proxy = createTlsServer(ours, socket => socket.on('error', () => {}))
+    proxy.on('tlsClientError', () => {}).listen(0, '127.0.0.1')
+    await once(proxy, 'listening')
+    const { port } = proxy.address() as AddressInfo
+    const proxyEnv = { HTTPS_PROXY: `https://user:${password}@localhost:${port}` }
+    const remedy =
+      `; requests go through the proxy localhost:${port}, whose certificate must be of an authority that Node trusts ` +
+      '(NODE_EXTRA_CA_CERTS); tls.ca holds for the service)'
+    const { warnings } = await ship({ proxyEnv }) // with the certificate of the proxy as `tls.ca`
+    const client = createOrgClient({ baseUrl: `https://${host}`, token, proxyEnv, timeoutMs: 3000 })
+    const error = await client.get('o').catch(String)
+    const source = `${core('exitTimeoutMs: 3000')} log(0); process.exit()`
+    const { stderr } = await runScript(source, {
+      ...environment({ token }, { port } as ForwardProxy),
+      NODE_EXTRA_CA_CERTS: '',
+      https_proxy: proxyEnv.HTTPS_PROXY,
+    })
+    for (const text of [warnings, error, stderr]) {
+      expect(text).toContain(remedy)
+      expect(text).not.toContain(password)
+    }
+    proxy.close()
+  })
+
+  it('with a certificate that the application has made Node trust is used at process.exit(), too', async () => {
+    let heard = ''
+    const onData = (data: Buffer) => (heard += data)
+    const proxy = createTlsServer(others, socket => socket.on('error', () => {}).on('data', onData))
+    proxy.on('tlsClientError', () => {}).listen(0, '127.0.0.1')
+    await once(proxy, 'listening')
+    const certificate = JSON.stringify(others.cert)
+    const trust = `import tls from 'node:tls'; tls.setDefaultCACertificates([${certificate}]);`
+    const source = `${trust} ${core(`exitTimeoutMs: 3000, tls: { ca: ${certificate} }`)} log(0); process.exit()`
+    const https_proxy = `https://localhost:${(proxy.address() as AddressInfo).port}`
+    await runScript(source, { ...environment({ token }, {} as ForwardProxy), NODE_EXTRA_CA_CERTS: '', https_proxy })
+    expect(heard).toMatch(`CONNECT ${host}:443`)
+    proxy.close()
+  })
+
+  it.each([
+    ['ERR_TLS_CERT_ALTNAME_INVALID', '; requests go through the proxy p.example:8443'],
+    ['CERT_HAS_EXPIRED', '; requests go through the proxy p.example:8443'],
+    ['ECONNRESET', ''],
+  ])('with TLS is named if there is no connection because of a certificate: %s', (code, hint) => {
+    const hintFor = (https_proxy: string) =>
+      proxyHint({ env: { https_proxy }, credentials: undefined, unused: undefined }, code)
+    expect(hintFor(`https://user:${password}@p.example:8443`)).toBe(hint)
+    expect(hintFor('http://p.example:8080')).toBe('')
   })
 
   it.each([

@@ -1,3 +1,4 @@
+import { isUntrustedCertificate } from '../../options/untrusted-certificate.ts'
 import { type Finding, fail, type HealthCheck, ok, warn } from './health-check.ts'
 import { proxyTo, shownProxy } from './proxy-address.ts'
 import type { Session } from './session.ts'
@@ -37,7 +38,9 @@ async function reach(address: URL, { target, resolved, settings }: Session): Pro
   } catch (error) {
     if (!(error instanceof TunnelRefused)) {
       const trouble = troubleWith(error, `the proxy ${shown}`, settings.timeoutMs)
-      const remedy = 'Check the address in HTTPS_PROXY or HTTP_PROXY, and that the proxy is running.'
+      const remedy = isUntrustedCertificate((error as NodeJS.ErrnoException).code)
+        ? 'Get the certificate of this authority from the operator of the proxy, and set NODE_EXTRA_CA_CERTS to its file. The option tls.ca (here: --ca) holds for the service only.'
+        : 'Check the address in HTTPS_PROXY or HTTP_PROXY, and that the proxy is running.'
       return fail(trouble.detail, remedy, { ...trouble.values, ...values })
     }
     const { status } = error

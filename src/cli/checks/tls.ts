@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import { verifiedTls } from '../../http/verified-tls.ts'
+import { isUntrustedCertificate } from '../../options/untrusted-certificate.ts'
 import { counted } from '../../text/counted.ts'
 import { systemTimeMs } from '../../time.ts'
 import { deadline } from '../../time-limits.ts'
@@ -143,7 +144,7 @@ function unverified({ facts, session }: Handshake, problem: string): Finding & {
       'Use a name of the certificate in LOGFERRY_URL, or get a certificate with the name of the service.',
     )
   }
-  if (isSelfSigned || untrusted.has(problem)) {
+  if (isSelfSigned || isUntrustedCertificate(problem)) {
     return refused(
       isSelfSigned
         ? `the certificate of ${subject} is self-signed, and this machine does not trust it`
@@ -159,15 +160,6 @@ function unverified({ facts, session }: Handshake, problem: string): Finding & {
     'Ask the operator of the service to correct the certificate.',
   )
 }
-
-const untrusted: ReadonlySet<string> = new Set([
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'CERT_UNTRUSTED',
-])
 
 function day(time: Date): string {
   return time.toISOString().slice(0, 10)

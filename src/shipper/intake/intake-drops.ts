@@ -170,4 +170,6 @@ export class IntakeDrops {
 }
 
 const afterShutdown =
-  'records emitted after the shutdown of their OpenTelemetry processor or exporter are dropped. Shut the processor or exporter down last.'
+  'records that come after the shutdown of their OpenTelemetry processor or exporter are dropped. Shut the processor or ' +
+  'exporter down last. A SimpleLogRecordProcessor passes records on after its shutdown if their resource was still being ' +
+  'detected: await its forceFlush() before, or use LogferryLogRecordProcessor.'
