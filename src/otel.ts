@@ -5,7 +5,13 @@ import { describedWord, kindOfMistake } from './options/described.ts'
 import { ownProperties } from './own-properties.ts'
 import { bothWays, noteRecord } from './record/both-ways.ts'
 import { bytesAsSent } from './record/event-to-line.ts'
-import { type HeldRecord, HeldRecords, isResourcePending, toHeldRecord } from './record/held-records.ts'
+import {
+  type HeldRecord,
+  HeldRecords,
+  isResourcePending,
+  resourceTimeoutMs,
+  toHeldRecord,
+} from './record/held-records.ts'
 import { beginLogCall, logCalls } from './record/log-calls.ts'
 import {
   emptyTail,
@@ -196,8 +202,8 @@ export class LogferryLogRecordProcessor {
   readonly #isOwn: boolean
   /** Held records by resource. A processor may serve several providers, each with a resource of its own. */
   readonly #held = new Map<OtelResource, HeldRecords>()
-  /** Resources that were waited for in vain. Their detection may never end, and must not delay every record. */
-  readonly #overdue = new WeakSet<OtelResource>()
+  /** Monotonic time at which a record of a resource was first held. Detection that never ends must not delay every record. */
+  readonly #heldSinceMs = new WeakMap<OtelResource, number>()
   #shutdown: Promise<void> | undefined
 
   constructor(options: LogferryLogRecordProcessorOptions = {}) {
@@ -281,7 +287,7 @@ export class LogferryLogRecordProcessor {
     try {
       if (this.shipper.isBelowMinimum(severityOfRecord(record))) return false
       const { resource } = record
-      const isAwaited = isResourcePending(record) && !this.#overdue.has(resource)
+      const isAwaited = isResourcePending(record) && this.#mayWaitFor(resource)
       const held = this.#held.get(resource) ?? (isAwaited ? this.#holdFor(resource) : undefined)
       if (held === undefined) return false
       this.#holdIn(held, record)
@@ -315,6 +321,14 @@ export class LogferryLogRecordProcessor {
     return intake
   }
 
+  /** True until a resource has been waited for as long as is allowed, in one go or between flushes. */
+  #mayWaitFor(resource: OtelResource): boolean {
+    const nowMs = monotonicMs()
+    const sinceMs = this.#heldSinceMs.get(resource) ?? nowMs
+    this.#heldSinceMs.set(resource, sinceMs)
+    return nowMs - sinceMs < resourceTimeoutMs
+  }
+
   #holdFor(resource: OtelResource): HeldRecords {
     const { heldEvents } = this.shipper
     const held = new HeldRecords(resource, {
@@ -329,7 +343,6 @@ export class LogferryLogRecordProcessor {
           this.shipper.dropFor(error) // the record is not counted as accepted any more
         }
       },
-      onTimeout: () => this.#overdue.add(resource),
       onReleased: () => {
         this.#held.delete(resource)
         heldEvents.remove(held)

@@ -258,7 +258,7 @@ describe('the processor', () => {
 
   it('waits once for a resource that is never known, and ships later records at once', async () => {
     await using shipping = await startShipping()
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
     onTestFinished(() => void vi.useRealTimers())
     const shipper = shipping.ship({ maxBatchEvents: 1 })
     const { logger } = loggingUntilHostIsKnown(shipper)

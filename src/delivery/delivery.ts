@@ -46,6 +46,16 @@ export interface Batches {
   takeAll(origins?: ReadonlySet<PieceOrigin>): Batch[]
 }
 
+/** What becomes of batches that are abandoned. */
+export interface Abandonment {
+  /** Returns true for a batch that is not to be dropped, because it was put somewhere else. */
+  readonly isKept?: (batch: Batch) => boolean
+  /** If given, only batches that were split from these are abandoned. */
+  readonly origins?: ReadonlySet<PieceOrigin> | undefined
+  /** Called when all batches are settled, before listeners hear of that: a listener may end the process. */
+  readonly onSettled?: () => void
+}
+
 export interface DeliveryDeps {
   readonly batches: Batches
   /** Calls `onAccepted` once a 2xx status has arrived, with a function as `InFlight.asAccepted`. */
@@ -260,17 +270,13 @@ export class Delivery {
   }
 
   /**
-   * Abandons every batch that is not delivered, in flight or not: only those of these origins, if any are given. Drops the
-   * batches for which `isKept` returns false; an event that the service has refused alone is dropped as refused.
+   * Abandons every batch that is not delivered, in flight or not. An event that the service has refused alone is dropped as
+   * refused, all others for `reason`.
    */
-  abandon(
-    reason: DropReason,
-    isKept: (batch: Batch) => boolean = () => false,
-    origins?: ReadonlySet<PieceOrigin>,
-  ): void {
+  abandon(reason: DropReason, { isKept = () => false, origins, onSettled = () => {} }: Abandonment = {}): void {
     this.#breakOffAll()
     const lost = this.#deps.batches.takeAll(origins).filter(batch => !isKept(batch))
-    if (lost.length > 0) this.#settler.abandon(lost, reason)
+    this.#settler.abandon(lost, reason, onSettled)
   }
 
   /** The longest wait for an answer, unless it is short. */
@@ -344,11 +350,15 @@ export class Delivery {
    */
   #breakOffAll(): void {
     while (this.#inFlight.size > 0) {
-      const ends: (() => void)[] = []
+      const ends: (() => unknown)[] = []
       for (const [batch, one] of [...this.#inFlight].reverse()) {
         const answered = [one, one.earlier].find(attempt => attempt?.asAccepted !== undefined)
         if (answered?.asAccepted === undefined) this.#breakOff(batch, one)
-        else ends.push(this.#end.bind(this, batch, answered.asAccepted(), answered.startedAtMs))
+        else {
+          const attempt = answered.asAccepted()
+          // A listener of another end may have ended this attempt before: it emits 'exit', for example.
+          ends.push(() => this.#inFlight.get(batch) === one && this.#end(batch, attempt, answered.startedAtMs))
+        }
         one.controller.abort()
         one.earlier?.controller.abort()
       }

@@ -233,9 +233,9 @@ export class AttemptSettler {
 
   /**
    * Drops batches that will not be sent again: as refused if a batch is one event that the service has refused alone, else
-   * for `reason`. A refusal of several events says nothing about each of them.
+   * for `reason`. A refusal of several events says nothing about each of them. Calls `onSettled` before listeners.
    */
-  abandon(batches: readonly Batch[], reason: DropReason): void {
+  abandon(batches: readonly Batch[], reason: DropReason, onSettled: () => void): void {
     const notices: (() => void)[] = []
     for (const batch of batches) {
       const { refusal, refusals } = batch.attempts
@@ -246,7 +246,8 @@ export class AttemptSettler {
         this.#loseRefused(batch, { why: status === 413 ? 'too-large' : 'rejected', status, reason }, notices)
       }
     }
-    this.#tell(notices)
+    onSettled()
+    if (batches.length > 0) this.#tell(notices)
   }
 
   #settleRejected(ended: EndedAttempt, { status, reason }: Outcome & { kind: 'rejected' | 'blocked' }): void {

@@ -9,8 +9,11 @@ export interface Drainable {
   readonly exitTimeoutMs: number
   /** Settles what needs no request, and unregisters this work if nothing is left to deliver. */
   settleWithoutRequests(): void
-  /** Makes all requests through the worker client from now on. Requests in flight are broken off, and made again. */
-  beginDrain(client: WorkerHttpClient): void
+  /**
+   * Makes all requests through the worker client from now on, for so many milliseconds. Requests in flight are broken off,
+   * and made again.
+   */
+  beginDrain(client: WorkerHttpClient, timeoutMs: number): void
   /**
    * Starts the requests that are allowed now. Returns the monotonic time for the next call; `Infinity` if only an
    * answer can change anything.
@@ -119,7 +122,7 @@ function drainBy(client: WorkerHttpClient, drainables: ReadonlySet<Drainable>, s
         const deadlineMs = startedAtMs + one.exitTimeoutMs
         const isLate = monotonicMs() >= deadlineMs
         if (!isLate && !begun.has(one)) {
-          one.beginDrain(client)
+          one.beginDrain(client, deadlineMs - monotonicMs())
           begun.add(one)
         }
         if (isLate && one.isWaitingForAnswers()) client.settleTaken()

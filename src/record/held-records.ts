@@ -26,14 +26,12 @@ export interface Keeper {
   /** Called before `take` if `mayHold` has counted the record. The record counts as held no longer. */
   unhold(record: HeldRecord): void
   take(record: HeldRecord): void
-  /** Called when the resource was waited for in vain. */
-  onTimeout(): void
   /** Called when no record is held any more. */
   onReleased(): void
 }
 
 /** Maximum wait for resource attributes that are still being detected, in milliseconds. */
-const resourceTimeoutMs = 5000
+export const resourceTimeoutMs = 5000
 
 /** Time after which a release lets other work have its turn, in milliseconds. */
 const maxTurnMs = 5
@@ -90,11 +88,7 @@ export class HeldRecords {
     this.#resolve = resolve
     this.#keeper = keeper
     const release = (): void => void this.release()
-    const giveUp = (): void => {
-      keeper.onTimeout()
-      release()
-    }
-    this.#timer = setTimeout(giveUp, resourceTimeoutMs).unref()
+    this.#timer = setTimeout(release, resourceTimeoutMs).unref()
     void (async () => resource.waitForAsyncAttributes?.())().then(release, release)
   }
 

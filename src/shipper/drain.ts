@@ -1,5 +1,6 @@
 import type { Diagnostics } from '../accounting/diagnostics.ts'
 import type { Ledger } from '../accounting/ledger.ts'
+import type { Batch } from '../batch/batch.ts'
 import type { PieceOrigin } from '../batch/refusals.ts'
 import { pacedFor } from '../delivery/warnings.ts'
 import { type LossWords, outOfTime } from '../exit/drain-at-exit.ts'
@@ -199,18 +200,21 @@ export class Drain {
     const { pending, handedOff } = ledger
     if (kept === 0 && pending === handedOff) return
     const closedBefore = closedDrops(ledger)
-    pipeline.delivery.abandon('closed', batch => pipeline.spool?.handOff(batch) ?? false, origins)
+    const warn = (): void => {
+      const keptInAll = kept + ledger.handedOff - handedOff
+      if (keptInAll > 0) {
+        const message = `${events(keptInAll)} could not be delivered ${how}. ${inSpool}`
+        diagnostics.warn('LOGFERRY_SPOOL', message, about)
+      }
+      const lost = closedDrops(ledger) - closedBefore
+      if (lost === 0) return
+      const message = `${events(lost)} could not be delivered ${how}. ${lost === 1 ? 'It is' : 'They are'} dropped. ${remedy}`
+      diagnostics.warn('LOGFERRY_DROPPED', message, about)
+    }
+    const isKept = (batch: Batch): boolean => pipeline.spool?.handOff(batch) ?? false
+    pipeline.delivery.abandon('closed', { isKept, origins, onSettled: warn })
     pipeline.spool?.emitPending()
     onEmptied()
-    const keptInAll = kept + ledger.handedOff - handedOff
-    if (keptInAll > 0) {
-      const message = `${events(keptInAll)} could not be delivered ${how}. ${inSpool}`
-      diagnostics.warn('LOGFERRY_SPOOL', message, about)
-    }
-    const lost = closedDrops(ledger) - closedBefore
-    if (lost === 0) return
-    const message = `${events(lost)} could not be delivered ${how}. ${lost === 1 ? 'It is' : 'They are'} dropped. ${remedy}`
-    diagnostics.warn('LOGFERRY_DROPPED', message, about)
   }
 
   /**

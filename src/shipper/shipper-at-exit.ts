@@ -133,12 +133,12 @@ export class ShipperAtExit implements ExitDrainable {
     this.#heldUpMs = isDone ? 0 : this.#heldUpMs + this.#roundEndMs - startedAtMs
   }
 
-  beginDrain(client: WorkerHttpClient): void {
+  beginDrain(client: WorkerHttpClient, timeoutMs: number): void {
     const { pipeline, sender, drain } = this.#deps
     const { delivery, batchQueue } = pipeline
     delivery.useSyncSender((batch, onAttempt) => sender.sendSync(client, batch, onAttempt))
     batchQueue.enterSyncMode()
-    delivery.skipBackoff(this.exitTimeoutMs)
+    delivery.skipBackoff(timeoutMs)
     void drain.flushAtHand()
   }
 

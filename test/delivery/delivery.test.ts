@@ -731,9 +731,11 @@ describe('when the service refuses events', () => {
     )
     log(1)
     await vi.advanceTimersByTimeAsync(5000)
-    delivery.abandon('closed', batch => {
-      batch.settle() // as the spool does
-      return true
+    delivery.abandon('closed', {
+      isKept(batch) {
+        batch.settle() // as the spool does
+        return true
+      },
     })
     await vi.advanceTimersByTimeAsync(300_000)
     log(2)

@@ -211,6 +211,25 @@ describe.concurrent('the end by process.exit()', () => {
     expect([code, numbers]).toEqual([0, [0, 1, 2, 3]])
   })
 
+  it("counts each event once if a listener for 'delivered' emits 'exit' while requests are broken off", async () => {
+    await using server = await startFaultServer(request => {
+      if (request.isWhole) request.socket.write('HTTP/1.1 200 OK\r\n\r\n{"failed":0') // without an end
+    })
+    const { stdout } = await runScript(
+      `${core(`maxBatchEvents: 1, maxConcurrentRequests: 4, dataset: event => 'd' + event.n`)}
+      shipper.on('delivered', () => process.emit('exit', 0))
+      log(0, 4)
+      while (shipper.stats().requestsInFlight < 4) await new Promise(resolve => setTimeout(resolve, 10))
+      await new Promise(resolve => setTimeout(resolve, 200))
+      await shipper.close({ timeoutMs: 0 })
+      const { accepted, delivered, dropped, pending } = shipper.stats()
+      console.log(JSON.stringify({ accepted, delivered, dropped, pending }))
+      process.exit()`,
+      environmentFor(server),
+    )
+    expect(JSON.parse(stdout)).toEqual({ accepted: 4, delivered: 4, dropped: 0, pending: 0 })
+  })
+
   // Node would stop a remaining thread and wait for it, while V8 may wait for Node: 3 % of processes on a busy machine
   // hung.
   it.runIf(process.platform === 'linux')('leaves no thread behind after the exit handlers', async () => {
@@ -436,6 +455,7 @@ describe.concurrent('trouble while the process ends', () => {
     expect(code).toBe(3)
     expect(statsIn(stderr)).toMatchObject({ accepted: 100, pending: 0, drops: { closed: { info: 100 } } })
     expect(stderr).toContain('told 100')
+    expect(stderr).toContain('100 events could not be delivered')
   })
 
   it('ends even if a listener logs each loss as a new event', async () => {

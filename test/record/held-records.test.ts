@@ -23,7 +23,6 @@ it('takes no more memory in an outage, however many records have gone on, and ke
         isInOrder &&= time[0] === taken
         taken++
       },
-      onTimeout: () => {},
       onReleased: () => {},
     },
   )

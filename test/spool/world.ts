@@ -116,7 +116,7 @@ export class World {
       close: () => {
         breaks++
         const { admitted } = row.ledger
-        row.delivery.abandon('closed', batch => spooling.handOff(batch))
+        row.delivery.abandon('closed', { isKept: batch => spooling.handOff(batch) })
         // A batch was handed off as a whole although some of it had been delivered: there was no room for the rest alone.
         if (row.ledger.admitted > admitted) for (const n of this.onDisk('seen')) this.mayComeTwice.add(n)
         spooling.close()
