@@ -123,6 +123,8 @@ export class Delivery {
   #timerAtMs = Number.POSITIVE_INFINITY
   /** Number of requests made. */
   requests = 0
+  /** Number of these requests that were refused with 429. */
+  throttledRequests = 0
   /** Number of these requests that repeated an earlier one. */
   retries = 0
   /** Bytes of the request bodies as sent, of the attempts that have ended. */
@@ -457,6 +459,7 @@ export class Delivery {
    */
   #readRateLimits({ outcome, answer }: Attempt, startedMs: number): void {
     const throttled = outcome.kind === 'retryable' && isThrottled(outcome.status)
+    if (throttled) this.throttledRequests++
     if (throttled || outcome.kind !== 'retryable') {
       const retryAfterMs = throttled ? outcome.retryAfterMs : undefined
       const told = answer === undefined ? {} : rateLimitIn(answer.headers, systemTimeMs())

@@ -35,7 +35,7 @@ export interface FleetSettings {
   readonly demand: (nowMs: number) => RequestDemand
   /** True if this process has something to send. */
   readonly isWaiting: () => boolean
-  /** Returns the number of requests made so far. */
+  /** Returns the number of requests made so far that were not refused with 429. */
   readonly requests: () => number
   /** Called with the slots to use from now on, or with `undefined` if the limit applies without slots. */
   readonly onLease: (lease: Lease | undefined) => void

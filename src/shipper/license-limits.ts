@@ -76,7 +76,7 @@ export function openLicense(deps: LicenseDeps): License {
       rarePerSecond,
       demand: nowMs => delivery.demand.measure(nowMs),
       isWaiting: () => delivery.isWaiting,
-      requests: () => delivery.requests,
+      requests: () => delivery.requests - delivery.throttledRequests,
       onLease: lease => {
         rateLimiter.setLease(lease)
         delivery.pump()

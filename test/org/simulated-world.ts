@@ -177,7 +177,7 @@ export class World {
       rarePerSecond,
       demand: nowMs => client.demand.measure(nowMs),
       isWaiting: () => client.isWaiting,
-      requests: () => client.startsMs.length,
+      requests: () => client.startsMs.length - client.refusals,
       onLease: lease => {
         client.pace.setLease(lease)
         client.pump()

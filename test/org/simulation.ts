@@ -214,6 +214,7 @@ export class Client {
   readonly waitsMs: number[] = []
   readonly demand: Demand
   successes = 0
+  refusals = 0
   /** Time from the start of the process to its first accepted request; `Infinity` before it. */
   firstWaitMs = Number.POSITIVE_INFINITY
   #lastSuccessMs: number
@@ -316,7 +317,9 @@ export class Client {
     const { nowMs } = this.#clock
     this.#inFlight--
     this.pace.onAnswer(nowMs, answer, startedMs)
-    if (!answer.throttled) {
+    if (answer.throttled) {
+      this.refusals++
+    } else {
       this.#breaker.onAnswered()
       this.#noteGap(nowMs)
       this.#lastSuccessMs = nowMs
