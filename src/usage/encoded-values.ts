@@ -1,57 +1,81 @@
-import { classOf, is } from './unit-classes.ts'
+import { randomness } from './randomness.ts'
+import { classOf, is, skipWhile } from './unit-classes.ts'
 
 /** What tells of an encoded value besides its characters: a prefix such as `cus_`, or the `=` that end base64. */
 export type EncodedSign = 'none' | 'prefix' | 'padding'
 
 /** Minimum length of an encoded value, in characters. */
 const minChars: Readonly<Record<EncodedSign, number>> = { none: 16, prefix: 12, padding: 10 }
-/** Minimum number of capitals after a small letter. Acronyms have many capitals, but few of those. */
-const minRises: Readonly<Record<EncodedSign, number>> = { none: 1, prefix: 2, padding: 0 }
-/** Minimum length for which changes between kinds of characters are counted: `s3ToV2Sync` has many, too. */
-const minCharsForChanges = 16
-/** A name in a path after a value: `/items`. Base64 seldom has only small letters between its signs. */
-const pathName = /\/[a-z]{2,}(?![\w+])/
+/** Minimum number of digits in a value without a capital after a small letter. */
+export const minDigits = 3
+/** Minimum length of a name of small letters between `/`, in a path and in long base64. */
+const minNameChars = 2
+const minNameCharsInBase64 = 5
+/** Number of characters that other names need in addition, such as `/byEmail`. */
+const moreMixedChars = 3
+/** Minimum length of base64 that may have short names in it by chance. */
+const minLongChars = 32
+/** Maximum length of what is read as base64 in a path: bounds the time for each part of it. */
+const maxCharsInPath = 200
 
-/**
- * True for characters that mix capitals, small letters and digits as names do not. More than a third of the letters are
- * capitals then, or more than a quarter of the characters are of another kind than the one before.
- */
+/** True for characters that are more likely at random than in a name. */
 export function isEncoded(message: string, start: number, end: number, sign: EncodedSign): boolean {
-  const length = end - start
-  if (length < minChars[sign]) return false
+  if (end - start < minChars[sign] || randomness(message, start, end) <= 0) return false
   let digits = 0
-  let letters = 0
+  let smallLetters = 0
   let capitals = 0
-  let rises = 0
-  let changes = 0
+  let hasRise = false
   let previousClass = 0
   for (let at = start; at < end; at++) {
     const unitClass = classOf(message.charCodeAt(at))
     if (unitClass & is.digit) digits++
-    else if (unitClass & is.word) letters++
+    if (unitClass & is.lower) smallLetters++
     if (unitClass & is.upper) capitals++
-    if (unitClass & is.upper && previousClass & is.lower) rises++
-    if (unitClass & previousClass & is.word && (unitClass ^ previousClass) & is.digit) changes++
+    if (unitClass & is.upper && previousClass & is.lower) hasRise = true
     previousClass = unitClass
   }
-  const hasManyCapitals = capitals * 3 > letters && capitals < letters
-  if (digits === 0) return hasManyCapitals && rises * (sign === 'none' ? 5 : 8) > length
-  if (hasManyCapitals && rises >= minRises[sign]) return true
-  const mayHaveManyChanges = length >= minCharsForChanges && (rises > 1 || sign === 'padding')
-  return mayHaveManyChanges && (rises + changes) * 4 > length
+  if (capitals === 0 || smallLetters === 0) return false
+  if (sign === 'padding') return true
+  // `AES/CBC/PKCS5Padding` has neither a capital after a small letter nor many digits.
+  if (!hasRise && digits < minDigits) return false
+  // A name before small letters and digits has few capitals: `MyApp-7d9f8b6c5-xkqzb`.
+  return sign === 'prefix' || capitals * 6 > smallLetters
 }
 
 /**
- * Returns the end of a value in base64 or base64url, or 0 if there is none between `start` and `end`. The value may
- * contain the signs `+/-_`, and one or two `=` may follow `end`.
+ * Returns the end of a value in base64 or base64url, or 0 if there is none at `start`. The value may contain the signs
+ * `+/-_`, and end with one or two `=`. The parts of a path that are names are no part of the value.
  */
 export function base64End(message: string, start: number, end: number, sign: EncodedSign): number {
-  const paddedEnd = endOfPadding(message, start, end)
-  if (paddedEnd > 0 && isEncoded(message, start, end, 'padding')) return paddedEnd
   const isInPath = message.charCodeAt(start - 1) === slash
-  const nameAt = message.slice(start, end).search(isInPath ? /\// : pathName)
-  const valueEnd = nameAt < 0 ? end : start + nameAt
+  const runEnd = isInPath ? Math.min(end, start + maxCharsInPath) : skipWhile(message, start, end, is.base64)
+  const isShort = isInPath || runEnd - start < minLongChars
+  const valueEnd = endBeforeName(message, start, runEnd, isShort ? minNameChars : minNameCharsInBase64)
+  if (valueEnd === start) return 0
+  const paddingAt = isInPath ? valueEnd : runEnd
+  const paddedEnd = endOfPadding(message, start, paddingAt)
+  if (paddedEnd > 0 && isEncoded(message, start, paddingAt, 'padding')) return paddedEnd
   return isEncoded(message, start, valueEnd, sign) ? valueEnd : 0
+}
+
+/** Returns the end of the parts between `/` before the first one that is a name. */
+function endBeforeName(message: string, start: number, end: number, minSmallChars: number): number {
+  let partStart = start
+  for (let at = start; ; at++) {
+    const unit = at < end ? message.charCodeAt(at) : space
+    if (unit !== slash && classOf(unit) & is.base64) continue
+    if (isNameInPath(message, partStart, at, minSmallChars)) return Math.max(partStart - 1, start)
+    if (unit !== slash) return at
+    partStart = at + 1
+  }
+}
+
+function isNameInPath(message: string, start: number, end: number, minSmallChars: number): boolean {
+  const size = end - start
+  if (size < minSmallChars) return false
+  if (size >= minSmallChars + moreMixedChars && randomness(message, start, end) < 0) return true
+  const isVersion = message.charCodeAt(start) === lowerV && skipWhile(message, start + 1, end, is.digit) === end
+  return isVersion || skipWhile(message, start, end, is.lower) === end
 }
 
 /** Returns the end of the `=` that fill base64 up to a multiple of four characters, or 0 if there are none. */
@@ -62,9 +86,12 @@ function endOfPadding(message: string, start: number, end: number): number {
   if (next === equals || next === greaterThan || classOf(next) & is.word) return 0
   let first = start
   while (classOf(message.charCodeAt(first - 1)) & is.base64) first--
-  return (paddedEnd - first) % 4 === 0 ? paddedEnd : 0
+  const isInPath = message.charCodeAt(start - 1) === slash
+  return (paddedEnd - first) % 4 === 0 || (isInPath && (paddedEnd - start) % 4 === 0) ? paddedEnd : 0
 }
 
+const space = 0x20
 const slash = 0x2f
 const equals = 0x3d
 const greaterThan = 0x3e
+const lowerV = 0x76

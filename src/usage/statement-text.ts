@@ -1,13 +1,22 @@
-import { base64End, isEncoded } from './encoded-values.ts'
+import { base64End, isEncoded, minDigits } from './encoded-values.ts'
 import { hexGroupsEnd } from './hex-groups.ts'
+import { randomness } from './randomness.ts'
 import { classOf, is, skipWhile } from './unit-classes.ts'
 
 /** Maximum length of a statement's text, in characters. */
 export const maxTextChars = 200
 /** Maximum number of characters of a message that are read. */
 const maxReadChars = 8000
-/** A word part of this length or more is a key or an encoded value. */
+/** A word part of this length or more is a key or an encoded value, unless it is a name in camel case. */
 const maxPartChars = 32
+/** Lengths of identifiers that have no prefix: of a nanoid, and of 128 and 192 bits in base64url. */
+const idChars = [21, 22, 32]
+/** Minimum length of other identifiers that have no short prefix. */
+const minLongIdChars = 41
+/** Maximum length of a short prefix with its joint: `cus_`. Random small letters may look like one. */
+const maxShortPrefixChars = 4
+/** Maximum length of hexadecimal digits in a path that may be the first part of base64. Most are an identifier. */
+const maxHexPartChars = 3
 /** Number of characters at the end of a word that are compared with the listed words. */
 const maxNameChars = 64
 
@@ -196,23 +205,28 @@ function readWord(message: string, start: number, end: number): void {
     previousClass = unitClass
   }
   const isHexadecimalValue = digits > 0 && (others === 0 || isHexadecimalNumber(message, start, others))
-  word.valueStart = isHexadecimalValue ? start : valueStart
+  const mayBeEncoded = (rises > 0 || digits >= minDigits) && !isHexadecimalValue
+  if (valueStart > start && (isHexadecimalValue || (mayBeEncoded && isPartOfId(message, start, valueStart, at)))) {
+    valueStart = start
+  }
+  word.valueStart = valueStart
   word.end = at
   word.hasDigit = digits > 0
   word.isHexadecimal = others === 0
   word.isValue =
     isHexadecimalValue ||
-    (maxPartLength >= maxPartChars && script === 0) ||
-    (rises > 0 && isEncoded(message, valueStart, at, valueStart > start ? 'prefix' : 'none'))
+    (maxPartLength >= maxPartChars && script === 0 && (rises === 0 || digits > 0)) ||
+    (mayBeEncoded && isEncoded(message, valueStart, at, valueStart > start ? 'prefix' : 'none'))
   word.kind = mayBeListed[hash & 1023] === 1 ? kindOf(message.slice(Math.max(start, at - maxNameChars), at)) : 0
   if (mayGoOn(at - start, next)) readOn(message, start, end)
 }
 
 /** True if the word may begin or end a value with signs or spaces in it. Most words do not. */
 function mayGoOn(size: number, next: number): boolean {
-  const last = text[length - 1]
-  if (last === colon || last === underscore || next === colon || next === equals) return true
-  return next === space ? size === 2 && word.isHexadecimal : (classOf(next) & is.base64) !== 0
+  if (next === colon || next === equals || classOf(next) & is.base64) return true
+  if (next === space && size === 2 && word.isHexadecimal) return true
+  const last = length > 0 ? (text[length - 1] as number) : space
+  return last === colon || (word.isValue && (classOf(last) & is.base64) !== 0)
 }
 
 /** Reads on if the word begins a value with signs or spaces in it, such as an address or base64. */
@@ -225,20 +239,46 @@ function readOn(message: string, start: number, end: number): void {
   }
   readBase64(message, start, end)
   if (!word.isValue || word.valueStart > start) return
-  if (message.charCodeAt(word.end - 1) === equals) dropSigns('_+/')
-  else if (text[length - 1] === underscore) dropSigns('_')
+  const last = text[length - 1] as number
+  if (word.isHexadecimal) {
+    if (last === underscore) dropSigns('_')
+  } else if (classOf(last) & is.base64) {
+    dropSigns(mayBeBase64(message, start, word.end) ? '-_+/' : '-_+')
+  }
+}
+
+/** True for a value with signs that base64url does not have, or of 31 characters, which may lack them by chance. */
+function mayBeBase64(message: string, start: number, end: number): boolean {
+  if (skipWhile(message, start, end, is.word | is.joint) < end) return true
+  return end - start >= maxPartChars - 1 && message.charCodeAt(end) !== slash
 }
 
 function readBase64(message: string, start: number, end: number): void {
   const { valueStart } = word
-  if (word.end === end || valueStart < base64To) return
+  const isInPath = message.charCodeAt(valueStart - 1) === slash
+  if (word.end === end || (valueStart < base64To && !isInPath)) return
   const next = message.charCodeAt(word.end)
   if (next !== equals && !(classOf(next) & is.base64)) return
-  if (next === slash && text[length - 1] === slash) return // in a path
-  if (isName(message, valueStart, word.end)) return
-  base64To = skipWhile(message, word.end, end, is.base64)
-  const valueEnd = base64End(message, valueStart, base64To, valueStart > start ? 'prefix' : 'none')
-  if (valueEnd > 0) setValue(valueStart, valueEnd)
+  if (isInPath && word.isHexadecimal && word.end - start > maxHexPartChars) return
+  const mayFollowName = next === plus || (next === slash && !isInPath)
+  if (!mayFollowName && isName(message, valueStart, word.end)) return
+  const valueEnd = base64End(message, valueStart, end, valueStart > start ? 'prefix' : 'none')
+  if (valueEnd > 0) {
+    setValue(valueStart, valueEnd)
+    word.isHexadecimal = false
+  } else if (!isInPath) {
+    base64To = skipWhile(message, word.end, end, is.base64)
+  }
+}
+
+/** True if what looks like a prefix is the random beginning of an identifier: the length of the whole tells. */
+function isPartOfId(message: string, start: number, valueStart: number, wordEnd: number): boolean {
+  if (text[length - 1] === dot && text[length - 2] === asterisk) return true // in a JSON web token
+  if (valueStart - start > maxShortPrefixChars && randomness(message, start, valueStart) <= 0) return false
+  let first = start
+  while (classOf(message.charCodeAt(first - 1)) & is.joint) first--
+  const size = skipWhile(message, wordEnd, wordEnd + minLongIdChars, is.word | is.joint) - first
+  return size >= minLongIdChars || idChars.includes(size)
 }
 
 /** True for small letters alone, unless there are as many as in an encoded value. A single one may be part of such. */
@@ -400,7 +440,9 @@ function addSpace(): void {
 function dropSigns(signs: string): void {
   let before = length
   while (before > 0 && signs.includes(String.fromCharCode(text[before - 1] as number))) before--
-  if (before === 0 || classOf(text[before - 1] as number) & is.beforeNumber) length = before
+  const last = text[before - 1] as number
+  if (before === 0 || last === dot || last === slash || classOf(last) & is.beforeNumber) length = before
+  else if (before < length && text[before] === slash) length = before + 1
 }
 
 /** Adds `*`. Values that only a sign separates become one: `1.5`, `10:30`, `1, 2, 3`; so does the sign of a number. */
@@ -495,6 +537,7 @@ const asterisk = 0x2a
 const plus = 0x2b
 const comma = 0x2c
 const hyphen = 0x2d
+const dot = 0x2e
 const slash = 0x2f
 const zero = 0x30
 const colon = 0x3a

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { statementText } from '../../src/usage/statement-text.ts'
 import { anyCharacter } from '../support/any-character.ts'
 import { cpuMs } from '../support/cpu-ms.ts'
+import { randomFrom } from '../support/random.ts'
 
 describe('the text of a statement is its message without', () => {
   it.each([
@@ -138,6 +139,61 @@ it('a decimal digit of any script is a value', () => {
   )
 })
 
+describe('random identifiers do not make statements of their own', () => {
+  const base62 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+  const base64url = `${base62}-_`
+  const ofChars = (chars: string, length: number, random: () => number) =>
+    Array.from({ length }, () => chars.charAt(Math.floor(random() * chars.length))).join('')
+  const base64 = (random: () => number) =>
+    Buffer.from(Array.from({ length: 24 + Math.floor(random() * 20) }, () => random() * 256)).toString('base64')
+  const contexts = ['order # placed', 'id:# done', 'user (#) in', 'saved #']
+
+  it.each<[string, (random: () => number) => string, string[], number]>([
+    ['nanoids', random => ofChars(base64url, 21, random), [...contexts, '/v1/#/items'], 0.3],
+    ['ids with a prefix', random => `cus_${ofChars(base62, 14, random)}`, [...contexts, '/v1/#/items'], 0.3],
+    ['base64', base64, contexts, 0.3],
+    ['base64 in a path', base64, ['/v1/#/items'], 2],
+    ['keys of 256 bits', random => ofChars(base64url, 43, random), [...contexts, '/v1/#/items'], 0.3],
+    [
+      'JSON web tokens',
+      random => `eyJhbGciOiJIUzI1NiJ9.${ofChars(base64url, 80, random)}.${ofChars(base64url, 43, random)}`,
+      [...contexts, '/v1/#/items'],
+      0.3,
+    ],
+  ])('%s', (_, id, messages, maxPercent) => {
+    const random = randomFrom(1)
+    for (const message of messages) {
+      const texts = Array.from({ length: 8000 }, () => statementText(message.replace('#', id(random))))
+      const counts = new Map<string, number>()
+      for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1)
+      const missed = 100 * (1 - Math.max(...counts.values()) / texts.length)
+      expect(missed, message).toBeLessThan(maxPercent)
+    }
+  })
+})
+
+it.each([
+  'AbstractSingletonProxyFactoryBean created by SimpleBeanFactoryAwareAspectInstanceFactory',
+  'XMLHttpRequest, getElementById, HTMLCanvasElement, JSONWebKeySet, WebGLRenderingContext, NSURLSessionDataTask',
+  'KUBE_FEATURE_TestAlpha, ORG_GRADLE_PROJECT_signingKey, DEFAULT_OPTIONS, TLS_ECDHE_RSA_WITH_AES_CBC_SHA',
+  'List<Map<String, OrderLineItemDto>> in com.acme.shop.OrderEventsListener',
+  'GET /api/userAccounts/byEmailAddress, /MyService/GetUserByEmail/items, Europe/Berlin, AES/GCM/NoPadding',
+  'checkout-serviceAccountController, require_SemanticResourceAttributes, X-Forwarded-For, Ctrl+Shift+Escape',
+  'Rechtsschutzversicherung, DonaudampfschifffahrtsGesellschaft, epäjärjestelmällisyys',
+])('names of code stay, however long: %s', message => {
+  expect(statementText(message)).toBe(message)
+})
+
+it.each([
+  ['a prefix stays', 'sub_1MowVDLkdIwHu7ixraBm864M ended', 'sub_* ended'],
+  ['a word before a nanoid stays', 'user_V1StGXR8Z5jdHi6BmyTaQ left', 'user_* left'],
+  ['signs before a value go', 'order -_V1StGXR8Z5jdHi6BmyT for +/TClZgMrQxt66DC7bruOxg8jbksawK=', 'order * for *'],
+  ['names in a path after base64 stay', 'GET /v1/aB3/xY+z9Kq/T7cVg4aB/3bKx/items/byEmail', 'GET /v*/items/byEmail'],
+  ['the sign of a number is not that of base64', 'moved from 5 -10 +0000', 'moved from * * *'],
+])('beside random identifiers, %s', (_, message, text) => {
+  expect(statementText(message)).toBe(text)
+})
+
 describe('whatever a message holds', () => {
   const message = fc.oneof(
     fc.string({ unit: anyCharacter, maxLength: 400 }),
@@ -198,6 +254,8 @@ describe('whatever a message holds', () => {
     ['numbers of two digits', '12 '.repeat(300_000)],
     ['groups', 'a:1:'.repeat(200_000)],
     ['parts of paths', 'Ab/'.repeat(300_000)],
+    ['parts of base64', 'Ab/a+'.repeat(200_000)],
+    ['names in paths', 'aBcdE/items/'.repeat(100_000)],
     ['padding', 'Abc1dEf2==='.repeat(100_000)],
     ['one word', '😀'.repeat(100_000)],
   ])('reading it takes no longer than its first characters: %s', (_, given) => {
