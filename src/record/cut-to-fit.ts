@@ -2,7 +2,7 @@ import { bareObject } from './bare-object.ts'
 import { JsonSizes } from './json-sizes.ts'
 import { cutText } from './json-text.ts'
 import { endFieldsAs, endItemsAs, leftOutBytes } from './left-out.ts'
-import { isPlainObject, type Plain, type PlainObject } from './plain.ts'
+import { isPlainObject, type Plain, type PlainCopy, type PlainObject } from './plain.ts'
 
 /**
  * Bytes that each member may take before any member is left out: enough for the start of a text and the mark of its
@@ -46,15 +46,19 @@ interface Member {
  * others get equal parts. If a part would be too small to be useful, the last members are left out, and members in
  * `kept` after all others.
  *
- * The mark has `original_bytes` only if the size is known exactly. An event that is not `whole` has lost members
- * already, so its original size is unknown.
+ * The mark has `original_bytes` only if the size is known exactly. An event that is not whole has lost members already, so
+ * its original size is unknown.
  */
-export function cutToFit(event: PlainObject, maxBytes: number, kept: readonly string[], whole: boolean): PlainObject {
+export function cutToFit(
+  { fields: event, isWhole }: PlainCopy,
+  maxBytes: number,
+  kept: readonly string[],
+): PlainObject {
   const sizes = new JsonSizes()
   const { members, bytes } = membersOf(event, sizes)
-  if (whole && bytes <= maxBytes) return event
+  if (isWhole && bytes <= maxBytes) return event
   const mark: PlainObject = { cut: true }
-  if (whole && sizes.areExact) mark.original_bytes = bytes
+  if (isWhole && sizes.areExact) mark.original_bytes = bytes
   const own = members.find(({ name }) => name === 'logferry')
   const root = { logferry: { ...ownGroup(own, Math.max(maxBytes / 4, minOwnBytes), sizes), ...mark } }
   const others = own === undefined ? members : members.filter(member => member !== own)

@@ -1,9 +1,9 @@
-import { type Alterations, eventToPlain, fitted, type PlainCopy } from './event-to-plain.ts'
+import { type Alterations, eventToPlain, fitted } from './event-to-plain.ts'
 import { FasterWay } from './faster-way.ts'
 import { isPlainData, isPlainJson } from './is-plain-data.ts'
 import { LineWriter } from './line-writer.ts'
 import { effortOfLogCall, sparingly } from './log-calls.ts'
-import type { NonFinite } from './plain.ts'
+import type { NonFinite, PlainCopy } from './plain.ts'
 
 /** Bytes left for what an event gets after it was cut: a timestamp, a uid, the rate of a sample, a few own fields. */
 const maxAddedBytes = 512

@@ -1,7 +1,7 @@
 import { bareObject } from './bare-object.ts'
 import { cutToFit } from './cut-to-fit.ts'
 import type { Effort } from './effort.ts'
-import { isPlainObject, type NonFinite, type Plain, type PlainObject } from './plain.ts'
+import { isPlainObject, type NonFinite, type Plain, type PlainCopy, type PlainObject } from './plain.ts'
 import { SafeCopy } from './safe-copy.ts'
 
 /** Numbers of events that were altered so that they could be sent. The numbers only increase. */
@@ -14,13 +14,6 @@ export interface Alterations {
 
 /** Fields that an event cut to fit keeps, whatever other fields it loses. */
 const keptFields = ['level', 'message', 'trace_id', 'span_id', 'trace_flags', 'logferry', 'logferry.sampling_rate']
-
-/** An event copied into plain data. */
-export interface PlainCopy {
-  readonly fields: PlainObject
-  /** False if members were left out. The event is then still to be marked as cut. */
-  readonly isWhole: boolean
-}
 
 /**
  * Copies an event into plain data. Never throws, whatever the event holds. An event that is not an object becomes one:
@@ -51,7 +44,7 @@ export function eventToPlain(
  */
 export function fitted(copy: PlainCopy, maxBytes: number, altered: Alterations): PlainObject {
   try {
-    const fields = cutToFit(copy.fields, maxBytes, keptFields, copy.isWhole)
+    const fields = cutToFit(copy, maxBytes, keptFields)
     if (fields !== copy.fields) altered.cut++
     return fields
   } catch {

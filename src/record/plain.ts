@@ -17,3 +17,10 @@ export type NonFinite = 'null' | 'text'
 
 /** Maximum nesting depth of containers. Deeper containers become a stub. */
 export const maxDepth = 64
+
+/** An event copied into plain data. */
+export interface PlainCopy {
+  readonly fields: PlainObject
+  /** False if members were left out. The event is then still to be marked as cut. */
+  readonly isWhole: boolean
+}
