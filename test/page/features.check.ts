@@ -352,6 +352,24 @@ describe('the page', () => {
     await tab.shows('token checked')
   })
 
+  it('shows the list after an event that was opened as a page, although the stream opens late', async () => {
+    const { page } = tab
+    await page.locator('.row:visible .text', { hasText: 'order placed' }).click()
+    await page.getByRole('link', { name: 'open as a page' }).click()
+    await page.waitForURL(/\/dev\/event\/\w+\.\d+\?t=/)
+    const opened = Promise.withResolvers<void>()
+    await page.route(`**${paths.live}**`, async route => {
+      await opened.promise
+      await route.continue()
+    })
+    await page.reload()
+    await page.getByRole('treeitem', { name: /id\s*42/ }).waitFor()
+    await tab.press('Escape')
+    await page.waitForURL(/\/dev\/events/)
+    opened.resolve()
+    await tab.shows('token checked')
+  })
+
   it('brings back the view by a reload, the Back button and a pasted link', async () => {
     const { page } = tab
     await tab.search('service:pay')

@@ -334,7 +334,8 @@ export class PageControl {
 
   #onHello(hello: LiveMessages['hello']): void {
     const { epoch, view, version, url, maxEvents, kept, forgotten } = hello
-    const isRestarted = this.#epoch !== '' && this.#epoch !== epoch
+    const isFirst = this.#epoch === ''
+    const isRestarted = !isFirst && this.#epoch !== epoch
     const keepsOldRows = isRestarted && this.rows.heldRows().length > 0
     this.#epoch = epoch
     this.#view = view.view
@@ -347,9 +348,9 @@ export class PageControl {
     const { mode, place } = this.store.state
     if (mode.kind === 'relic') return
     if (mode.kind === 'pinned') {
-      // The pin was in the view of the stream before.
-      const { reading } = view
-      this.store.set({ reading })
+      // The pin was in the view of the stream before. The first stream has none: an event was opened before any row came.
+      if (isFirst) this.#adopt(view, true)
+      else this.store.set({ reading: view.reading })
       void this.#changeView({ pinned: this.rows.until }, false)
       return
     }
