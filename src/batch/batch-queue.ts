@@ -351,8 +351,8 @@ export class BatchQueue {
   }
 
   /**
-   * Removes and returns every batch that is not in flight, even if it is held back: only those of these origins, if any
-   * are given, and those that are being reloaded.
+   * Removes and returns every batch that is not in flight, even if it is held back. If origins are given, batches of other
+   * origins stay, unless they are being reloaded.
    */
   takeAll(origins?: ReadonlySet<PieceOrigin>): Batch[] {
     const isTaken = ({ origin }: Batch): boolean => origins?.has(origin) ?? true

@@ -464,11 +464,11 @@ export class DatasetQueue {
   /** Removes and returns the batches, in memory or in the store, even if they are held back, for which `isTaken` returns true. */
   takeAll(isTaken: (batch: Batch) => boolean): Batch[] {
     if (this.#open !== undefined && isTaken(this.#open)) this.#seal()
-    return [this.#stored, this.#reloaded, this.#waiting].flatMap(batches => {
-      const { taken = [], left = [] } = Object.groupBy(batches.splice(0), batch => (isTaken(batch) ? 'taken' : 'left'))
-      batches.push(...left)
-      return taken
-    })
+    const taken: Batch[] = []
+    for (const batches of [this.#stored, this.#reloaded, this.#waiting]) {
+      for (const batch of batches.splice(0)) (isTaken(batch) ? taken : batches).push(batch)
+    }
+    return taken
   }
 
   /**

@@ -11,7 +11,7 @@ const minTurnMs = 5
 /**
  * The rate grows once no process has had a 429 for `afterMs` milliseconds and for this number of requests, because a part of
  * the limit is then unused. It grows by `partPerRequest` for each of the requests, up to `maxPart`. It does not grow if
- * headers tell what is left of the limit, because those are more exact.
+ * headers tell how many requests the limit still allows, because headers are more exact.
  */
 const growth = { afterMs: 6000, requests: 200, partPerRequest: 0.0008, maxPart: 0.4 }
 /**
@@ -23,13 +23,13 @@ const unusedByLeavers = { heldMs: 15_000, afterMs: 3000 }
 /** Rate with which a process joins others before it knows the limit, in requests per second. */
 const lowPerSecond = 1
 
-/** The rates of one exchange, and what is known of the limit that the processes share. */
+/** The rates that processes have told one another, and the limit that they share. */
 export interface ExchangedRates {
   readonly own: SharedRate
   readonly others: readonly SharedRate[]
   /** Limit of all processes together, in requests per second; `Infinity` if it is unknown. */
   readonly limitPerSecond: number
-  /** True if the headers of answers tell how much of the limit all processes together leave. */
+  /** True if the headers of answers tell how many requests the limit still allows. */
   readonly headersTellRemaining: boolean
 }
 
@@ -41,8 +41,8 @@ export class RateAgreement {
 
   /**
    * Returns the rate with which the process continues, as `agreedRate` does. All processes together may use more than before
-   * if none was refused for some time, and as much as before if some of them have gone. Many refused requests tell a limit
-   * for all processes together (`FoundLimit`), unless headers tell what is left.
+   * if none was refused for some time, and as much as before if some of them have gone. Without such
+   * headers, a limit for all processes together is found from refused requests (`FoundLimit`).
    *
    * @param nowMs monotonic time, in milliseconds
    */

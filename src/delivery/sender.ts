@@ -3,7 +3,7 @@ import { Connections } from '../http/connections.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
 import { type Encoding, maxCompressedBytes } from '../http/encodings.ts'
 import { errorTypeOf } from '../http/error-type.ts'
-import { type Answer, exchange, type Request } from '../http/exchange.ts'
+import { type Answer, exchange, type Request, usualAnswerBytes } from '../http/exchange.ts'
 import { toReason, withoutSourceFiles } from '../http/reason.ts'
 import { verifiedTls } from '../http/verified-tls.ts'
 import type { WorkerHttpClient } from '../http/worker-client.ts'
@@ -207,12 +207,18 @@ function answerIn(error: unknown): Answer | undefined {
     const { statusCode, headers, body } = error as Readonly<Record<string, unknown>>
     if (typeof statusCode !== 'number' || !Number.isInteger(statusCode) || statusCode < 300 || statusCode > 599)
       return undefined
-    const text = typeof body === 'string' ? body : (JSON.stringify(body) ?? '') // the body was parsed if it was JSON
     const given = { ...(headers as Answer['headers'] | undefined), 'content-encoding': undefined }
-    return { status: statusCode, headers: given, body: Buffer.from(text) }
+    return { status: statusCode, headers: given, body: Buffer.from(saidIn(body).slice(0, usualAnswerBytes)) }
   } catch {
     return undefined
   }
+}
+
+/** Returns what a body says that an interceptor may have parsed. The service chooses its size, so that only a text is read. */
+function saidIn(body: unknown): string {
+  if (typeof body === 'string') return body
+  const { message, error, reason } = Object(body) as Readonly<Record<string, unknown>>
+  return [message, error, reason].find(one => typeof one === 'string') ?? ''
 }
 
 /** Returns a property of an error if it is a text. A dispatcher of the application may throw anything. */

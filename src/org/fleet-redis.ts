@@ -26,7 +26,7 @@ export interface Report {
   readonly isGuest: boolean
   /** Number of requests per second up to which a process asks for each of them, in place of slots of its own. */
   readonly rarePerSecond: number
-  /** True if the process has something to send, and every request since it joined was refused with 429, or none was made. */
+  /** True if the process has something to send, and the service has taken no request of it since it joined. */
   readonly waitsForFirst: boolean
 }
 

@@ -294,8 +294,8 @@ local function holds(arcs, point)
   return false
 end
 
--- The arc of that length among the free ones whose slot comes first, cut out so that what is left has room for others. A slot
--- that comes before the answer has arrived would be missed.
+-- Cuts an arc of that length out of the free arcs: the one whose slot comes first. It begins a multiple of that length after
+-- the start of a free arc, so that others find room beside it. A slot that comes before the answer has arrived is left out.
 local function soonest(free, length)
   return nextSlots(now + 5, now + firstMs, function(point)
     for i, piece in ipairs(free) do

@@ -38,8 +38,8 @@ interface GivenUp {
 }
 
 /**
- * Maximum number of batches that are given up together with those that were there when the time was up. Each may need a
- * new file. More are left pending: they are of events that were logged to many datasets meanwhile.
+ * Maximum number of batches that are given up in one turn of the event loop, because each may need a new file. If there are
+ * more, those that were opened after the time was up stay pending.
  */
 const maxBatchesInTurn = 100
 
@@ -147,7 +147,7 @@ export class Drain {
     return isFlushed && ledger.handedOff <= handedOffBefore
   }
 
-  /** Flushes what has come since the last flush. Resolves to true if all of it was delivered or dropped before `endMs`. */
+  /** Flushes the events of later log calls. Resolves to true if these events were delivered or dropped before `endMs`. */
   async #flushAgain(endMs: number): Promise<boolean> {
     const leftMs = endMs - monotonicMs()
     return leftMs > 0 && (await settlesWithin(this.#deps.pipeline.batchQueue.flush(), leftMs))

@@ -156,14 +156,15 @@ function hashBeforeValue(message: string, start: number, end: number, seed: numb
     const unit = message.charCodeAt(at)
     if (classOf(unit) & shows) return hashOfWords
     hash = Math.imul(hash ^ unit, prime)
-    if (unit === space || unit > 0x7f || (at === 0 && isOpeningBracket(unit))) hashOfWords = hash // most scripts beyond ASCII have digits next to words
+    // Most scripts beyond ASCII have digits next to words.
+    if (unit === space || unit > 0x7f || (at === 0 && isOpeningBracket(unit))) hashOfWords = hash
   }
   return hash
 }
 
 /** True for the bracket of a list or of JSON: the text of a statement keeps the first one, whatever comes after it. */
 function isOpeningBracket(unit: number): boolean {
-  return unit === 0x5b || unit === 0x7b || unit === 0x28
+  return unit === openingBracket || unit === openingBrace || unit === openingParenthesis
 }
 
 /** Returns the constant words of a text from a place on. */
@@ -188,4 +189,7 @@ export function isOfWord(unit: number): boolean {
 const prime = 0x01000193
 const space = 0x20
 const apostrophe = 0x27
+const openingParenthesis = 0x28
 const equals = 0x3d
+const openingBracket = 0x5b
+const openingBrace = 0x7b

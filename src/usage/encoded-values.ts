@@ -15,7 +15,7 @@ const minNameCharsInBase64 = 5
 const moreMixedChars = 3
 /** Minimum length of base64 that may have short names in it by chance. */
 const minLongChars = 32
-/** Maximum length of what is read as base64 in a path: bounds the time for each part of it. */
+/** Maximum length of base64 in a path. Each part of a path is read as base64 anew, so that a limit is needed. */
 const maxCharsInPath = 200
 
 /** True for characters that are more likely at random than in a name. */
