@@ -71,9 +71,9 @@ export class Effort {
     this.#units -= units
   }
 
-  /** Counts time that application code took before, for the same event. */
+  /** Counts time that reading the event took before: at most as much as one step, because the thread may have waited. */
   spendTime(ms: number): void {
-    this.#leftMs -= ms
+    this.#leftMs -= Math.min(ms, maxStepMs)
   }
 
   /** Pays for `total` members, with at most half of the units left. Returns the number of members paid for. */
