@@ -5,8 +5,8 @@ const maxUnits = 100_000
 /** Maximum time for application code (accessors, `toJSON`, proxy traps) during one log call, in milliseconds. */
 const maxMs = 40
 /**
- * Maximum time that counts between two readings of the clock, in milliseconds, the first time that it is longer. A single
- * pause of the runtime must not cost an event any member.
+ * Maximum time that counts between two readings of the clock, in milliseconds. A single pause of the runtime must not
+ * cost an event any member.
  */
 const maxStepMs = 10
 /**
@@ -55,7 +55,6 @@ export class Effort {
   #steps = 0
   /** True if steps took long at the last reading of the clock, which is then read after each step. */
   #isSlow = false
-  #hasPaused = false
 
   /** Number of units left. Negative if a caller has overspent. */
   get units(): number {
@@ -123,10 +122,9 @@ export class Effort {
   readClock(): void {
     const nowMs = monotonicMs()
     const passedMs = Math.max(nowMs - this.#sinceMs - freeMsPerClock, 0)
-    const spentMs = this.#hasPaused ? passedMs : Math.min(passedMs, maxStepMs)
+    const spentMs = Math.min(passedMs, maxStepMs)
     this.#sinceMs = nowMs
     this.#isSlow = passedMs > slowMs
-    this.#hasPaused ||= passedMs > maxStepMs
     if (spentMs === 0) return
     this.#leftMs -= spentMs
     // Reading the processor time takes as long as copying a small object, so the first steps that take long count in full.
