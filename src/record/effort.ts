@@ -47,10 +47,10 @@ export interface Reserve {
 export class Effort {
   #units = maxUnits
   #leftMs = maxMs
-  /** Time since the first reading of the processor time. */
-  #spentMs = 0
   readonly #startedAtMs = monotonicMs()
-  #startedAtCpuMs: number | undefined
+  /** Time that counted since `#waits` began. */
+  #spentMs = 0
+  #waits: Waits | undefined
   #sinceMs = this.#startedAtMs
   #steps = 0
   /** True if steps took long at the last reading of the clock, which is then read after each step. */
@@ -128,19 +128,33 @@ export class Effort {
     if (spentMs === 0) return
     this.#leftMs -= spentMs
     // Reading the processor time takes as long as copying a small object, so the first steps that take long count in full.
-    if (this.#startedAtCpuMs === undefined) this.#startedAtCpuMs = cpuMs()
+    if (this.#waits === undefined) this.#waits = new Waits(nowMs)
     else this.#spentMs += spentMs
-    if (this.#leftMs < minMs && nowMs - this.#startedAtMs < maxWaitMs) this.#forgiveWaits(this.#startedAtCpuMs)
+    if (this.#leftMs >= minMs || nowMs - this.#startedAtMs >= maxWaitMs) return
+    const forgivenMs = this.#waits.forgive(nowMs, this.#spentMs)
+    this.#spentMs -= forgivenMs
+    this.#leftMs += forgivenMs
+  }
+}
+
+/**
+ * The time during which this thread waited for a processor. It is forgiven, because an event must not be cut for the
+ * reason that the machine is busy.
+ */
+class Waits {
+  /** Time at the beginning, minus the processor time used until then, plus what has been forgiven, in milliseconds. */
+  #beganMs: number
+
+  constructor(nowMs: number) {
+    this.#beganMs = nowMs - cpuMs()
   }
 
-  /**
-   * Gives back the time during which this thread waited for a processor. On a busy machine the clock goes on meanwhile,
-   * and an event must not be cut for that reason.
-   */
-  #forgiveWaits(startedAtCpuMs: number): void {
-    const waitedMs = Math.max(this.#spentMs - (cpuMs() - startedAtCpuMs), 0)
-    this.#spentMs -= waitedMs
-    this.#leftMs += waitedMs
+  /** Forgives at most `maxMs` of the waits so far, each once. Returns how much. */
+  forgive(nowMs: number, maxMs: number): number {
+    const waitedMs = nowMs - cpuMs() - this.#beganMs
+    const forgivenMs = Math.min(Math.max(waitedMs, 0), maxMs)
+    this.#beganMs += forgivenMs
+    return forgivenMs
   }
 }
 
