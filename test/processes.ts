@@ -28,6 +28,7 @@ export const alone: readonly string[] = [
   'test/org/simulation.test.ts',
   'test/otel.test.ts',
   'test/polluted-prototype.test.ts',
+  'test/record/effort.test.ts',
   'test/record/logged-line.test.ts',
   'test/record/trace-context.test.ts',
   'test/scenarios/32-too-much-of-an-answer.test.ts',

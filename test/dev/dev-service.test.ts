@@ -1,5 +1,5 @@
 /** `logferry dev` as it is built, with real shippers and readers. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
   type EventDetail,
   type EventsAnswer,
@@ -11,15 +11,14 @@ import {
   type TraceAnswer,
   type ViewState,
 } from '../../src/dev/protocol.ts'
+import { shareAmongTests } from '../support/share-among-tests.ts'
 import { type Dev, rawRequest, setupOf, startDev } from './service.ts'
 
 describe('the dev service', () => {
   let dev: Dev
-  beforeAll(async () => {
+  shareAmongTests(async () => {
     dev = await startDev()
-  })
-  afterAll(async () => {
-    await dev?.[Symbol.asyncDispose]()
+    return dev
   })
 
   it('shows what a shipper has sent, as it was sent, with its source', async () => {

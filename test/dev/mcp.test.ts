@@ -4,9 +4,10 @@ import { existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { hostileText, unprintable } from '../support/hostile-text.ts'
 import { logferry } from '../support/logferry.ts'
+import { shareAmongTests } from '../support/share-among-tests.ts'
 import { surroundings } from '../support/surroundings.ts'
 import { type Dev, startDev } from './service.ts'
 
@@ -67,9 +68,10 @@ describe('logferry mcp', () => {
   const startedAtMs = Date.now() - 60_000
   const at = (ms: number) => new Date(startedAtMs + ms).toISOString()
 
-  beforeAll(async () => {
-    dev = await startDev()
-    agent = await startAgent(dev.url)
+  shareAmongTests(async () => {
+    await using started = new AsyncDisposableStack()
+    dev = started.use(await startDev())
+    agent = started.use(await startAgent(dev.url))
     const stack = 'TypeError: x is undefined\n    at pay (src/pay.ts:4:7)\n    at node:internal/process'
     await dev.ingest(
       [
@@ -87,10 +89,7 @@ describe('logferry mcp', () => {
     )
     await dev.ingest([{ level: 'error', message: 'payment 18 timed out', 'users.8f3a': 1, big: 1.5 }], 'checkout')
     await dev.ingest([{ level: 'debug', message: 'tick' }], 'other')
-  })
-  afterAll(async () => {
-    await agent?.[Symbol.asyncDispose]()
-    await dev?.[Symbol.asyncDispose]()
+    return started.move()
   })
 
   it('offers seven tools that only read, each with an example, and says that events are data', async () => {

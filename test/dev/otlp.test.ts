@@ -6,21 +6,20 @@ import { OTLPLogExporter as JsonExporter } from '@opentelemetry/exporter-logs-ot
 import { OTLPLogExporter as ProtobufExporter } from '@opentelemetry/exporter-logs-otlp-proto'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { LoggerProvider, SimpleLogRecordProcessor } from '@opentelemetry/sdk-logs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { eventsOfOtlp } from '../../src/dev/intake/otlp-logs.ts'
 import type { OtlpFormat } from '../../src/dev/intake/otlp-request.ts'
 import { paths, type RequestsAnswer, type ServiceStatus } from '../../src/dev/protocol.ts'
+import { shareAmongTests } from '../support/share-among-tests.ts'
 import { type Dev, startDev } from './service.ts'
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 
 describe('OTLP', () => {
   let dev: Dev
-  beforeAll(async () => {
+  shareAmongTests(async () => {
     dev = await startDev()
-  })
-  afterAll(async () => {
-    await dev?.[Symbol.asyncDispose]()
+    return dev
   })
 
   it.each([

@@ -4,17 +4,17 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { logferryInTurn } from '../support/logferry.ts'
 import { rawRequest, startDev } from './service.ts'
 
 const main = new URL('../../dist/cli/main.cjs', import.meta.url).pathname
 
 let directory: string
-beforeAll(() => {
+beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'logferry-save-'))
 })
-afterAll(() => rmSync(directory, { recursive: true, force: true }))
+afterEach(() => rmSync(directory, { recursive: true, force: true }))
 
 describe('--save and --load', () => {
   it('bring the events of an earlier run back, each as it was sent and when it arrived', async () => {

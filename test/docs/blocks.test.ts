@@ -146,6 +146,7 @@ async function writeFiles({ page }: Block, folder: string): Promise<void> {
 /** A folder of its own for each block. */
 function folderOf(block: Block): string {
   const path = join(folder, placeOf(block).replace(/[/.:]/g, '-'))
+  rmSync(path, { recursive: true, force: true }) // from the first try of the test
   mkdirSync(path, { recursive: true, mode: 0o700 })
   return path
 }

@@ -103,7 +103,7 @@ describe('other requests are served while a body of 60 MB', { timeout: 60_000 },
     const asLines = await watched(() => post(own, { type: ndjson, encoding: 'zstd', body }))
     const asJson = await watched(() => post(own, { type: json, encoding: 'zstd', body }))
     expect([asLines.status, asJson.status]).toEqual(statuses)
-    expect(Math.max(asLines.maxCpuMs, asJson.maxCpuMs)).toBeLessThan(400)
+    expect(Math.max(asLines.maxCpuMs, asJson.maxCpuMs)).toBeLessThan(800) // about 250, and twice that on a busy machine
   })
 })
 

@@ -43,6 +43,7 @@ describe('paths', () => {
   it.each(['plain', 'a/b', '..', '.', 'a?b#c', '100%', '%2F', 'ünï', ' ', '__proto__', 'a\r\nb', '../../v2/orgs/x'])(
     'the dataset %j is read from its segment of the path',
     async dataset => {
+      emulator.clear()
       // Uses a plain socket, because fetch resolves ".." by itself.
       const segment = encodeURIComponent(dataset)
       const answer = await exchangeRaw(emulator, socket =>

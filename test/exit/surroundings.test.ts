@@ -27,6 +27,7 @@ const wrongHost = {
 }
 
 const directory = mkdtempSync(join(tmpdir(), 'logferry-exit-'))
+const newDirectory = () => mkdtempSync(join(directory, 'test-'))
 afterAll(() => rmSync(directory, { recursive: true }))
 
 describe.concurrent('TLS with a certificate of a private CA', () => {
@@ -99,8 +100,9 @@ describe.concurrent('preloads', () => {
   it.each(['--require', '--import'])(
     '(%s in NODE_OPTIONS) run once, and not again for delivery at the end',
     async flag => {
-      const log = join(directory, `log${flag}`)
-      const preload = join(directory, `preload${flag}.cjs`)
+      const own = newDirectory()
+      const log = join(own, 'log')
+      const preload = join(own, 'preload.cjs')
       writeFileSync(preload, `require('node:fs').appendFileSync(${JSON.stringify(log)}, 'loaded\\n')`)
       const environment = { NODE_OPTIONS: `${flag} ${preload}` }
       expect(await run(`${core()} log(0); process.exit()`, { environment })).toMatchObject({ stderr: '', numbers: [0] })
@@ -109,8 +111,9 @@ describe.concurrent('preloads', () => {
   )
 
   it('as arguments run once, too', async () => {
-    const log = join(directory, 'log')
-    const preload = join(directory, 'preload.cjs')
+    const own = newDirectory()
+    const log = join(own, 'log')
+    const preload = join(own, 'preload.cjs')
     writeFileSync(preload, `require('node:fs').appendFileSync(${JSON.stringify(log)}, 'loaded\\n')`)
     const args = ['--require', preload, '--input-type=module']
     expect(await run(`${core()} log(0); process.exit()`, { args })).toMatchObject({ stderr: '', numbers: [0] })
@@ -201,7 +204,7 @@ describe.concurrent('applications', () => {
   })
 
   it('that may not use the spool say what Node must permit, and then use it', async () => {
-    const spool = join(directory, 'permitted')
+    const spool = join(newDirectory(), 'permitted')
     const source = `${core(`spool: { directory: ${JSON.stringify(spool)} }`)} log(0, 7); process.exit(5)`
     const permitted = (...flags: readonly string[]) => ['--permission', ...flags, '--input-type=module']
     const forbidden = await run(source, { args: permitted('--allow-fs-read=*') })

@@ -63,6 +63,7 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
   it('shippers with the option `limits.fleet` share the license, which one of them reads', {
     timeout: 30_000,
   }, async () => {
+    await ioredis.flushall()
     await using shipping = await startShipping({ org: { license: { apiRateLimitPerSecond: 20 } }, enforce: true })
     const { orgId, accessToken } = shipping.emulator
     const shippers = [...clients, ...clients].map(({ client }) =>

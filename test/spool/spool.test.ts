@@ -275,7 +275,7 @@ describe('close() while the service is down', () => {
     expect(complete).toBe(false)
     expect(pending).toBe(shipper.stats().accepted)
     await upAfterClose(shipping.emulator)
-    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    expect(await shipper.flush({ timeoutMs: 30_000 })).toEqual({ complete: true, pending: 0 })
     expect(shipper.stats().delivered).toBe(shipper.stats().accepted)
   })
 
