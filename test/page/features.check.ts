@@ -3,6 +3,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { paths } from '../../src/dev/protocol.ts'
 import { type Dev, startDev } from '../dev/service.ts'
+import { shareAmongTests } from '../support/share-among-tests.ts'
 import { eventually, openTab, startBrowser, type Tab } from './browser.ts'
 
 const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -152,15 +153,13 @@ const copiesOnlyAtOnce = `{
 describe('the page', () => {
   let dev: Dev
   let tab: Tab
-  beforeAll(async () => {
-    dev = await startDev()
+  shareAmongTests(async () => {
+    await using started = new AsyncDisposableStack()
+    dev = started.use(await startDev())
     await dev.ingest(eventsOfShop(), 'shop')
     await dev.ingest([{ level: 'info', message: 'token checked', service: 'auth' }], 'auth')
-    tab = await openTab(browser, dev, 'events')
-  })
-  afterAll(async () => {
-    await tab?.[Symbol.asyncDispose]()
-    await dev?.[Symbol.asyncDispose]()
+    tab = started.use(await openTab(browser, dev, 'events'))
+    return started.move()
   })
   beforeEach(async () => {
     // A link of the page: it changes the place without loading the page again.
