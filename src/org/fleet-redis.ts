@@ -1,5 +1,5 @@
 import type { RedisClient } from '../options/redis-client.ts'
-import { fleetScript, usualStride } from './fleet-script.ts'
+import { fleetScript, strideInTurns } from './fleet-script.ts'
 import { type Arc, wholeCircle } from './slots.ts'
 
 /** The report that a process sends about itself with each call. */
@@ -117,7 +117,7 @@ export class Register {
       renewInMs: integerIn('renewal time', renewInMs, Math.floor(minRenewPart * this.#leaseMs), maxRenewMs),
       arcs: arcsIn(held),
       stride: integerIn('slot distance', stride, 1, wholeCircle - 1),
-      isInTurns: stride !== usualStride,
+      isInTurns: stride === strideInTurns,
       guestMs: guestAtMs === 0 ? undefined : guestAtMs,
       headerLimit: header === '' ? undefined : rateIn(header),
       licenseVersion: String(integerIn('license time', version, 0, maxEpochMs)),

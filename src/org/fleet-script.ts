@@ -1,8 +1,10 @@
+/** Distance between the points of two consecutive slots, by the golden ratio. An even one would leave out every other point. */
+const usualStride = 2654435769
 /**
- * Distance between the points of two consecutive slots, unless processes have turns. An even one would leave out every other
- * point.
+ * Stands for the distance where processes have turns. The point of a slot is then its number with the bits in reverse, so that
+ * a slot of half of the points of a place comes at every other turn of the place.
  */
-export const usualStride = 2654435769
+export const strideInTurns = 1
 
 /**
  * The script that Redis runs at each call of a process: Lua 5.1, for Redis 5 or later.
@@ -28,9 +30,9 @@ local whole = 4294967296
 local returnMs = 2.5 * leaseMs
 local maxArcs = 128
 local turnsFrom = 3
+-- Number of processes for each place from which on places are halved. Some are to be free for processes that start.
+local maxPerPlace = 0.87
 local guestPart = 0.03
--- Part of the places that is kept free for processes that start, so that they need not wait for one.
-local freePart = 0.02
 -- A process of few requests is assumed to make so many per second in its first seconds, before more is known.
 local unknownMs, unknownPerSecond = 2 * leaseMs, 0.5
 -- Time constant of the count of processes that started lately. From that part of all processes on, and from a few on, the
@@ -38,15 +40,13 @@ local unknownMs, unknownPerSecond = 2 * leaseMs, 0.5
 local joinsDecayMs, growthPart, fewJoins = 1000, 0.14, 3
 
 -- Where there are so many processes that each has to wait for seconds, the circle is cut into places, and each place has
--- its turn once in a round. Else the slots are spread by the golden ratio, which suits parts of any size.
+-- its turn once in a round. A process holds one place, or more if it needs more of the limit; it may use slots of free places,
+-- one after the other, as long as these are free. The number of places is a power of two: a process keeps half of its place
+-- when the places are halved. Else the slots are spread by the golden ratio, which suits parts of any size.
 local turns, place = 1, nil
 local stride = ${usualStride}
--- Within this time a process that starts waits for a slot of its own, and is no guest; longer where each has to wait for
--- seconds, as a guest is likely to be refused there.
-local firstMs = 0.3 * leaseMs
-
--- Of few places, one is too large a part of the limit to be left unused.
-local function freePlaces() return turns < 16 and 0 or math.ceil(freePart * turns) end
+-- A process that waits no longer than this for a slot of its own is no guest.
+local soonMs = 0.3 * leaseMs
 
 local function arcsIn(text)
   local arcs = {}
@@ -204,13 +204,15 @@ local function shortened(arcs, length, nextPoint)
     local less = math.min(excess, isNext and math.max(hi - lo - length, 0) or hi - lo)
     local left = hi - lo - less
     if isNext and nextPoint >= lo + left then lo = math.min(nextPoint, hi - left) end
+    if place and lo >= whole / 2 then lo = hi - left end -- so that what becomes free is spread over the whole round
     if left > 0 then kept[#kept + 1] = { lo, lo + left } end
     excess = excess - less
   end
   return kept
 end
 
--- Takes free arcs: first those that touch arcs of the process, then the largest.
+-- Takes free arcs: first those that touch arcs of the process, then the largest, or the first of the places: so the free places
+-- have their turns at equal distances.
 local function extended(arcs, length, free)
   for _, arc in ipairs(arcs) do
     for _, piece in ipairs(free) do
@@ -220,7 +222,7 @@ local function extended(arcs, length, free)
       end
     end
   end
-  table.sort(free, function(a, b) return byLength(b, a) end)
+  table.sort(free, place and byStart or function(a, b) return byLength(b, a) end)
   local left = {}
   for _, piece in ipairs(free) do
     local taken = #arcs < maxArcs and math.min(length, piece[2] - piece[1]) or 0
@@ -275,6 +277,21 @@ if action == 'leave' then
   return {}
 end
 
+-- The last 32 bits of a number in reverse.
+local reversedBytes = {}
+local function reversed(number)
+  if not reversedBytes[1] then
+    for byte = 0, 255 do
+      local bits, left = 0, byte
+      for _ = 1, 8 do bits, left = 2 * bits + left % 2, math.floor(left / 2) end
+      reversedBytes[byte] = bits
+    end
+  end
+  local point = 0
+  for _ = 1, 4 do point, number = 256 * point + reversedBytes[number % 256], math.floor(number / 256) end
+  return point
+end
+
 -- Calls the function with the point and the time of each slot in a period, until it returns something.
 local function nextSlots(fromMs, untilMs, visit)
   local slotMs = 1000 / (limit * 0.98)
@@ -283,11 +300,13 @@ local function nextSlots(fromMs, untilMs, visit)
   local high, low = math.floor(turn / 65536), turn % 65536
   local point = (high * stride % 65536 * 65536 + low * stride) % whole
   for slot = first, math.min(math.floor(untilMs / slotMs), first + 511) do
-    local found = visit(point, slot * slotMs)
+    local found = visit(place and reversed(slot) or point, slot * slotMs)
     if found then return found end
     point = (point + stride) % whole
   end
 end
+
+local reservedUntilMs
 
 local function holds(arcs, point)
   for _, arc in ipairs(arcs) do if point >= arc[1] and point < arc[2] then return true end end
@@ -297,7 +316,7 @@ end
 -- Cuts an arc of that length out of the free arcs: the one whose slot comes first. It begins a multiple of that length after
 -- the start of a free arc, so that others find room beside it. A slot that comes before the answer has arrived is left out.
 local function soonest(free, length)
-  return nextSlots(now + 5, now + firstMs, function(point)
+  return nextSlots(math.max(reservedUntilMs() + 1, now + 5), now + soonMs, function(point)
     for i, piece in ipairs(free) do
       if point >= piece[1] and point < piece[2] then
         local lo = piece[1] + math.floor((point - piece[1]) / length) * length
@@ -321,7 +340,7 @@ local function nextSlot(arcs)
   return math.huge
 end
 
-local function hasSlotSoon(arcs) return nextSlot(arcs) <= now + firstMs end
+local function hasSlotSoon(arcs) return nextSlot(arcs) <= now + soonMs end
 
 -- Rearranges arcs unless their first slot would come later: a process with few slots would wait for it again and again.
 local function rearranged(how, arcs, free)
@@ -356,6 +375,12 @@ local function set(name, value)
 end
 local function setMs(name, value) set(name, string.format('%.0f', value)) end
 
+-- Until then, slots of free arcs are given to processes that waited. A time in the distant future is wrong.
+function reservedUntilMs()
+  local untilMs = number('reservedMs')
+  return untilMs <= now + 2 * leaseMs and untilMs or 0
+end
+
 -- The clock of Redis was set back, or another server took over: times of the future would not pass for as long. The
 -- processes call again, as after Redis was away.
 if s.calledMs and now < number('calledMs') - leaseMs / 5 then
@@ -375,14 +400,12 @@ if not record and claims == '' then
   setMs('joinsMs', now)
 end
 local expected = joins > math.max(growthPart * present, fewJoins) and joins or 0
-turns = math.max(number('turns'), 1)
+while turns < number('turns') do turns = 2 * turns end
 if limit > 0 then
   if present <= (turns > 1 and 0.7 or 1) * turnsFrom * limit then turns = 1
-  elseif present + freePlaces() > turns or present < turns / 2 then turns = math.ceil(1.6 * present) end
+  else while present > maxPerPlace * turns do turns = 2 * turns end end
 end
-if turns > 1 then place = math.floor(whole / turns) end
-stride = place or stride
-if place then firstMs = leaseMs end
+if turns > 1 then place, stride = whole / turns, ${strideInTurns} end
 set('turns', turns)
 
 if not s.bornMs then setMs('bornMs', now) end
@@ -468,10 +491,8 @@ local sure = sureOf(due, step)
 if expected > 0 and not place then sure = math.min(sure, 8 * step) end
 -- The free arcs that are left when processes with far too little have taken their part; negative if there are too few.
 local spare = lengthOf(free) - number('lacking')
-if place then spare = spare - freePlaces() * place
-elseif s.mode ~= 'spare' then spare = spare - 0.8 * number('reserve') * whole end
-local length = math.min(math.max(math.floor(due / step + fractionOf(id)) * step, sure), whole)
-if place then length = math.min(math.ceil(due / step) * step, turns * step) end -- all places are to be in use
+if not place and s.mode ~= 'spare' then spare = spare - 0.8 * number('reserve') * whole end
+local length = place and sure or math.min(math.max(math.floor(due / step + fractionOf(id)) * step, sure), whole)
 local held = lengthOf(arcs)
 if not place and #arcs > 1 and not isReturning then arcs, free = rearranged(inFewerPieces, arcs, free) end
 -- A process that has made no request yet may change its arcs for ones with a slot that comes sooner. One that has made its
@@ -486,7 +507,7 @@ local _, nextPoint = nextSlot(arcs)
 if place then nextPoint = nil end -- a place is given back whole
 if held > sure and spare < 0 then
   arcs = shortened(arcs, math.max(sure, held + math.floor(spare / step) * step), nextPoint)
-elseif held > length + 2 * step then arcs = shortened(arcs, length, nextPoint)
+elseif held > length + (place and 0 or 2 * step) then arcs = shortened(arcs, length, nextPoint)
 elseif held < length and (place or held < due - step / 2) and not isReturning then
   if place then free = placesIn(free, place) end
   local most = lengthOf(free)
@@ -499,8 +520,8 @@ elseif held < length and (place or held < due - step / 2) and not isReturning th
   -- The first processes of a fleet leave most of it to the processes that start at the same time.
   if now - number('bornMs') < leaseMs / 4 then most = math.max(most / 128, math.min(most, step)) end
   local more = math.floor(math.min(length - held, most) / (place or 1)) * (place or 1)
-  if held == 0 and more > 0 and limit > 0 then
-    arcs[1] = soonest(free, place or more)
+  if held == 0 and more > 0 and limit > 0 and not place then
+    arcs[1] = soonest(free, more)
     if arcs[1] then more = more - (arcs[1][2] - arcs[1][1]) end
   end
   arcs, free = extended(arcs, more, free)
@@ -508,36 +529,37 @@ end
 if not place and not isReturning then arcs, free = rearranged(movedDown, arcs, free) end
 set('free', textOf(free))
 
--- The time of the next slot of the reserve that no process was given. A time in the distant future is no such slot.
-local function reservedSlot()
-  local reservedMs = number('reservedMs') <= now + leaseMs and number('reservedMs') or 0
-  local fromMs = math.max(reservedMs + 1, now + 5)
-  return nextSlots(fromMs, now + firstMs, function(point, atMs) return holds(free, point) and math.floor(atMs) end)
+-- The time of the next slot of the free arcs that no process was given.
+local function reservedSlot(withinMs)
+  local fromMs = math.max(reservedUntilMs() + 1, now + 5)
+  return nextSlots(fromMs, now + withinMs, function(point, atMs) return holds(free, point) and math.floor(atMs) end)
 end
 
 -- The time of a request besides the slots: the limit is not used whole, so there is room for a few; for two at once. There is
--- none while many start, and where each has its turn and the limit is used whole, there is room for newcomers only.
+-- none while many start.
 local function besides(beforeMs)
-  local isNew = now - self.joinedMs < unknownMs
-  if expected > 0 and not isRare(self) or place and s.mode ~= 'spare' and not isNew then return nil end
+  if expected > 0 and not isRare(self) then return nil end
   local apartMs = 1000 / (guestPart * limit)
   local dueMs = math.max(number('guestMs') + apartMs, now - apartMs)
-  if dueMs >= math.min(now + (isRare(self) and firstMs or 2 * leaseMs), beforeMs) then return nil end
+  if dueMs >= math.min(now + (isRare(self) and soonMs or 2 * leaseMs), beforeMs) then return nil end
   setMs('guestMs', dueMs)
   return math.floor(math.max(dueMs, now))
 end
 
--- Of several processes that have just started, each may still have a slot soon. A place is worth the wait for some seconds,
--- as a guest is likely to be refused there.
-local isSettled = isRare(self) or now - self.joinedMs >= 0.1 * leaseMs or number('guestMs') < now - leaseMs / 2
+-- Of several processes that have just started, each may still have a slot soon.
+local isSettled = place or isRare(self) or now - self.joinedMs >= 0.1 * leaseMs or number('guestMs') < now - leaseMs / 2
 local ownMs = nextSlot(arcs)
-local hasToWait = wantsGuest == '1' and isSettled and ownMs > now + (place and 1.3 * leaseMs or firstMs)
+local hasToWait = wantsGuest == '1' and isSettled and ownMs > now + (place and expected > 0 and leaseMs or soonMs)
+-- Where each has its turn, slots of free places are given in good time to processes that wait for their first request. To
+-- others they are given shortly before, but so early that enough processes call meanwhile.
+local turnWithinMs = waitsForFirst and leaseMs or math.min(math.max(0.16, 5 / count), 1) * leaseMs
 local guestMs = nil
 if limit > 0 and hasToWait then
   -- After Redis was away, it is not known yet which arcs are free, but processes that send rarely still have their room.
   if isReturning then guestMs = isRare(self) and now or nil
-  elseif isRare(self) or s.mode == 'spare' then guestMs = reservedSlot() end
-  if guestMs then setMs('reservedMs', guestMs + 1) else guestMs = besides(ownMs) end
+  elseif place then guestMs = reservedSlot(turnWithinMs)
+  elseif isRare(self) or s.mode == 'spare' then guestMs = reservedSlot(soonMs) end
+  if guestMs then setMs('reservedMs', guestMs + 1) elseif not place then guestMs = besides(ownMs) end
 end
 
 if header ~= '' then

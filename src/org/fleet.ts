@@ -225,7 +225,8 @@ export class Fleet {
     const { needed, wanted } = limit > 0 ? demand(nowMs) : { needed: 0, wanted: 0 }
     const hasToWait = isWaiting() && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)
     const isRare = limit > 0 && wanted <= rarePerSecond
-    const isGuest = hasToWait && (isRare || isSurprised) && this.#guestMs < nowMs
+    const takesTurns = this.#share?.isInTurns === true
+    const isGuest = hasToWait && (isRare || isSurprised || takesTurns) && this.#guestMs < nowMs
     this.#wasWaiting = isWaiting()
     return {
       needed: limit > 0 ? needed / limit : 0,

@@ -1,4 +1,5 @@
 import type { Lease } from '../delivery/rate-limiter.ts'
+import { strideInTurns } from './fleet-script.ts'
 
 /**
  * A part of the limit: the points from the first number up to, but not including, the second. The circle has 2^32
@@ -32,7 +33,8 @@ export const nothingHeld: Held = { arcs: [], fromMs: Number.NEGATIVE_INFINITY, u
  * The slots of one process among the processes that share a limit.
  *
  * The limit defines a row of slots, which is the same for all processes by the clock of Redis. Slot n lies at the point
- * n × stride of the circle. It belongs to the process that holds an arc there.
+ * n × stride of the circle, or, where processes have turns, at n with its bits in reverse. It belongs to the process that
+ * holds an arc there.
  *
  * So each process gets its part of the slots, evenly spread even if the parts differ. No two processes share a slot.
  * The slots of one process do not depend on the number of other processes.
@@ -99,10 +101,24 @@ export class Slots implements Lease {
       const atMs = (first + step) * this.slotMs - this.#aheadMs
       const isBefore = atMs < this.#before.untilMs
       if (isBefore && atMs < this.#before.fromMs) continue // of another process, perhaps
-      if (hasPoint(isBefore ? this.#before.arcs : this.#arcs, Math.imul(first + step, this.#stride) >>> 0)) return atMs
+      if (hasPoint(isBefore ? this.#before.arcs : this.#arcs, this.#pointOf(first + step))) return atMs
     }
     return Number.POSITIVE_INFINITY
   }
+
+  #pointOf(slot: number): number {
+    return this.#stride === strideInTurns ? reversed(slot) : Math.imul(slot, this.#stride) >>> 0
+  }
+}
+
+/** Returns the last 32 bits of a number in reverse. */
+function reversed(number: number): number {
+  let bits = number >>> 0
+  bits = ((bits & 0x55555555) << 1) | ((bits >>> 1) & 0x55555555)
+  bits = ((bits & 0x33333333) << 2) | ((bits >>> 2) & 0x33333333)
+  bits = ((bits & 0x0f0f0f0f) << 4) | ((bits >>> 4) & 0x0f0f0f0f)
+  bits = ((bits & 0x00ff00ff) << 8) | ((bits >>> 8) & 0x00ff00ff)
+  return ((bits << 16) | (bits >>> 16)) >>> 0
 }
 
 function hasPoint(arcs: readonly Arc[], point: number): boolean {

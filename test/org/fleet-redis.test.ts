@@ -19,7 +19,8 @@ import { startShipping } from '../support/shipping.ts'
 const isInstalled = spawnSync('redis-server', ['--version']).status === 0
 if (!isInstalled) console.warn('skipped: no redis-server here; install it with: apt-get install -y redis-server')
 
-const leaseMs = 300
+/** A process waits for an answer of Redis for a quarter of it. */
+const leaseMs = 500
 /** A process that reports nothing, and asks for nothing. */
 const nothing: Report = {
   needed: 0,
@@ -110,8 +111,8 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     expect(first.arcs).toHaveLength(1)
     expect(first).toMatchObject({ headerLimit: 12.5, license: '{"é":1}', mayRead: false, guestMs: undefined })
 
-    // Its own next slot is days away at this limit, whatever the time is.
-    const second = await register.renew('b', { ...nothing, wouldRead: true, isGuest: true, limitPerSecond: 1e-6 })
+    // A process that sends rarely has a slot of its own once in a minute at this limit.
+    const second = await register.renew('b', { ...nothing, wouldRead: true, isGuest: true, limitPerSecond: 0.7 })
     expect(second).toMatchObject({ headerLimit: 12.5, license: '{"é":1}', mayRead: true })
     expect(second.guestMs).toBeGreaterThanOrEqual(first.nowMs)
     const { licenseVersion } = second
@@ -172,14 +173,18 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     const members = Array.from({ length: 4 }, (_, index) => join(own.clients[index % 2]?.client as RedisClient))
     await vi.waitFor(() => expectShares(members, 0.97), { timeout: 5000, interval: 20 })
 
+    for (const { troubles } of members) troubles.length = 0 // of a machine that stood still
     await own.stopServer()
     await vi.waitFor(() => expect(members.map(({ troubles }) => troubles.length)).toEqual([1, 1, 1, 1]), 5000)
     expectShares(members)
     await own.startServer()
-    await vi.waitFor(() => expect(members.every(({ renewedMs }) => performance.now() - renewedMs() < 400)).toBe(true), {
-      timeout: 8000,
-      interval: 20,
-    })
+    await vi.waitFor(
+      () => expect(members.every(({ renewedMs }) => performance.now() - renewedMs() < 1.4 * leaseMs)).toBe(true),
+      {
+        timeout: 8000,
+        interval: 20,
+      },
+    )
     expectShares(members)
 
     await members.pop()?.fleet.close()

@@ -163,19 +163,22 @@ describe('processes that lease their shares', () => {
   })
 
   it.each([
-    [5, 6], // each process has its turn every five seconds
-    [40, 3],
+    [20, 5, 3.5],
+    [40, 5, 3.5],
+    [80, 5, 3.5],
+    [80, 20, 2],
+    [20, 40, 1.5],
   ])(
-    'one that joins twenty others on %d per second makes its first request within %d seconds',
-    async (limit, seconds) => {
+    'one that joins %d others on %d per second makes its first request within %d seconds',
+    async (processes, limit, seconds) => {
       const world = await World.withRedis({ limitPerSecond: limit })
-      world.joinWithinASecond(20)
+      world.joinWithinASecond(processes)
       for (let second = 40; second < 110; second += 10) world.clock.after(second * 1000, () => world.join())
       await world.run()
-      for (const { startedMs, startsMs } of world.clients.slice(20)) {
+      for (const { startedMs, startsMs } of world.clients.slice(processes)) {
         expect((startsMs[0] ?? Number.POSITIVE_INFINITY) - startedMs).toBeLessThan(seconds * 1000)
       }
-      const { rejected } = world.measured(`one joins twenty with leases on ${limit}/s`)
+      const { rejected } = world.measured(`one joins ${processes} with leases on ${limit}/s`)
       expect(rejected).toBeLessThan(0.01)
     },
   )
