@@ -306,8 +306,6 @@ local function nextSlots(fromMs, untilMs, visit)
   end
 end
 
-local reservedUntilMs
-
 local function holds(arcs, point)
   for _, arc in ipairs(arcs) do if point >= arc[1] and point < arc[2] then return true end end
   return false
@@ -316,7 +314,7 @@ end
 -- Cuts an arc of that length out of the free arcs: the one whose slot comes first. It begins a multiple of that length after
 -- the start of a free arc, so that others find room beside it. A slot that comes before the answer has arrived is left out.
 local function soonest(free, length)
-  return nextSlots(math.max(reservedUntilMs() + 1, now + 5), now + soonMs, function(point)
+  return nextSlots(now + 5, now + soonMs, function(point)
     for i, piece in ipairs(free) do
       if point >= piece[1] and point < piece[2] then
         local lo = piece[1] + math.floor((point - piece[1]) / length) * length
@@ -374,12 +372,6 @@ local function set(name, value)
   changed[#changed + 1] = type(value) == 'number' and string.format('%.9g', value) or value
 end
 local function setMs(name, value) set(name, string.format('%.0f', value)) end
-
--- Until then, slots of free arcs are given to processes that waited. A time in the distant future is wrong.
-function reservedUntilMs()
-  local untilMs = number('reservedMs')
-  return untilMs <= now + 2 * leaseMs and untilMs or 0
-end
 
 -- The clock of Redis was set back, or another server took over: times of the future would not pass for as long. The
 -- processes call again, as after Redis was away.
@@ -529,9 +521,10 @@ end
 if not place and not isReturning then arcs, free = rearranged(movedDown, arcs, free) end
 set('free', textOf(free))
 
--- The time of the next slot of the free arcs that no process was given.
+-- The time of the next slot of the free arcs that no process was given. A time in the distant future is no such slot.
 local function reservedSlot(withinMs)
-  local fromMs = math.max(reservedUntilMs() + 1, now + 5)
+  local givenMs = number('reservedMs') <= now + 2 * leaseMs and number('reservedMs') or 0
+  local fromMs = math.max(givenMs + 1, now + 5)
   return nextSlots(fromMs, now + withinMs, function(point, atMs) return holds(free, point) and math.floor(atMs) end)
 end
 
