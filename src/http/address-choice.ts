@@ -1,8 +1,17 @@
+import type { LookupAddress } from 'node:dns'
 import type { LookupFunction, Socket } from 'node:net'
 import { monotonicMs } from '../time.ts'
+import { deadline } from '../time-limits.ts'
 
-/** Maximum time for one of several addresses, in milliseconds. */
+type LookupCallback = Parameters<LookupFunction>[2]
+
+/** Maximum time for one of several addresses, in milliseconds: to accept a connection, and to begin the first answer. */
 const maxAttemptMs = 4000
+/**
+ * Time for which connections join a lookup that has begun, in milliseconds. A function that the application has put in the
+ * place of Node's may never return.
+ */
+const maxLookupMs = 60_000
 /** Time after which a connection begins with the first address again, in milliseconds. */
 const preferredForMs = 600_000
 
@@ -18,14 +27,25 @@ const preferredForMs = 600_000
  * spread the load. The time doubles if an address needs more, and starts again after the maximum. A connection that
  * succeeds sets the time to twice its own.
  *
+ * Node tries the next address only if one accepts no connection. An address may accept connections and yet be of no use:
+ * its server hangs, or larger packets to it are lost. So if the first request of a connection has no answer for 4
+ * seconds, or none at all, the next connections begin with the next address.
+ *
+ * A lookup takes a thread of Node's pool, which the application needs for lookups of its own. So there is one at a time.
+ * Connections that start meanwhile join it, even if it takes longer than each of them may wait.
+ *
  * Node connects to a proxy without these options: in the order of the name service, with 250 ms for each address.
  */
 export class AddressChoice {
   readonly #nowMs: () => number
   #attemptMs = usualAttemptMs()
-  #lastTried: string | undefined
-  /** Time until which connections begin with the address that was tried last. */
+  #preferred: string | undefined
+  /** Time until which connections begin with that address. */
   #preferredUntilMs = 0
+  /** The addresses of the host as last found. */
+  #found: readonly LookupAddress[] = []
+  /** The lookup that is being made. */
+  #lookingUp: { readonly sinceMs: number; readonly callbacks: LookupCallback[] } | undefined
 
   /** @param nowMs returns a monotonic time, in milliseconds */
   constructor(nowMs: () => number = monotonicMs) {
@@ -39,7 +59,12 @@ export class AddressChoice {
 
   /** The address to begin with; `undefined` to keep the order of the name service. */
   get firstAddress(): string | undefined {
-    return this.#nowMs() < this.#preferredUntilMs ? this.#lastTried : undefined
+    return this.#nowMs() < this.#preferredUntilMs ? this.#preferred : undefined
+  }
+
+  /** True while the name service has not answered. */
+  get isLookingUp(): boolean {
+    return this.#lookingUp !== undefined
   }
 
   /** The options of the next connection. */
@@ -47,16 +72,26 @@ export class AddressChoice {
     return { autoSelectFamilyAttemptTimeout: this.#attemptMs, lookup: this.#lookup }
   }
 
-  /** Notes how a connection fares that has just been started. */
-  watch(socket: Socket): void {
+  /**
+   * Notes how a connection fares that has just been started.
+   *
+   * @returns a function to call when the first request over it has an answer
+   */
+  watch(socket: Socket): () => void {
     const attemptMs = this.#attemptMs
     let startedAtMs = this.#nowMs()
     let attempts = 0
-    socket.on('connectionAttempt', address => {
+    let address: string | undefined
+    let stopClock: (() => void) | undefined
+    const tryNext = (): void => {
+      stopClock?.()
+      stopClock = undefined
+      this.#tryAnotherThan(address)
+    }
+    socket.on('connectionAttempt', tried => {
       startedAtMs = this.#nowMs()
-      if (++attempts === 1) return
-      this.#lastTried = address
-      this.#preferredUntilMs = startedAtMs + preferredForMs
+      address = tried
+      if (++attempts > 1) this.#prefer(tried)
     })
     socket.on('connectionAttemptTimeout', () => {
       this.#attemptMs = attemptMs * 2 <= maxAttemptMs ? attemptMs * 2 : usualAttemptMs()
@@ -64,15 +99,46 @@ export class AddressChoice {
     socket.once('connect', () => {
       const twiceMs = Math.ceil((this.#nowMs() - startedAtMs) * 2)
       this.#attemptMs = Math.max(Math.min(twiceMs, maxAttemptMs), usualAttemptMs())
+      if (this.#found.length < 2) return
+      stopClock = deadline(maxAttemptMs, tryNext, { keepsAlive: false })
+      socket.once('close', tryNext)
     })
+    return () => {
+      stopClock?.()
+      socket.off('close', tryNext)
+    }
+  }
+
+  #prefer(address: string): void {
+    this.#preferred = address
+    this.#preferredUntilMs = this.#nowMs() + preferredForMs
+  }
+
+  #tryAnotherThan(address: string | undefined): void {
+    const at = this.#found.findIndex(one => one.address === address)
+    const next = this.#found[(at + 1) % this.#found.length]
+    if (at >= 0 && next !== undefined) this.#prefer(next.address)
   }
 
   readonly #lookup: LookupFunction = (hostname, options, callback) => {
+    const nowMs = this.#nowMs()
+    if (this.#lookingUp !== undefined && nowMs - this.#lookingUp.sinceMs < maxLookupMs) {
+      this.#lookingUp.callbacks.push(callback)
+      return
+    }
+    const started = { sinceMs: nowMs, callbacks: [callback] }
+    this.#lookingUp = started
     process.getBuiltinModule('node:dns').lookup(hostname, options, (error, found, family) => {
-      if (!Array.isArray(found)) return callback(error, found, family)
-      const first = found.findIndex(({ address }) => address === this.firstAddress)
-      callback(error, first > 0 ? [...found.slice(first), ...found.slice(0, first)] : found)
+      if (this.#lookingUp === started) this.#lookingUp = undefined
+      if (Array.isArray(found)) this.#found = found
+      const ordered = Array.isArray(found) ? this.#ordered(found) : found
+      for (const one of started.callbacks.splice(0)) one(error, ordered, family)
     })
+  }
+
+  #ordered(found: readonly LookupAddress[]): LookupAddress[] {
+    const first = found.findIndex(({ address }) => address === this.firstAddress)
+    return [...found.slice(Math.max(first, 0)), ...found.slice(0, Math.max(first, 0))]
   }
 }
 

@@ -5,6 +5,7 @@ import { milliseconds } from '../text/milliseconds.ts'
 import { queueMicrotask, setImmediate } from '../time.ts'
 import { deadline } from '../time-limits.ts'
 import { AddressChoice, neededMoreTime } from './address-choice.ts'
+import { limitAge } from './connection-age.ts'
 import type { Dispatcher, DispatchHandler, DispatchOptions } from './dispatcher.ts'
 import { holdUntilVerified, type ResolvedTls, verifiedTls } from './verified-tls.ts'
 
@@ -13,6 +14,9 @@ const connectTimeoutMs = 10_000
 
 /** Time that an idle connection is kept for the next request, in milliseconds; less if the server says so. */
 const idleTimeoutMs = 4000
+
+/** Time for which a connection is kept at most, however busy it is, in milliseconds. */
+const maxAgeMs = 60_000
 
 /** TLS options and proxy for connections to the service. */
 export interface Way {
@@ -50,6 +54,7 @@ export class Connections implements Dispatcher {
       timeout: idleTimeoutMs,
       proxyEnv: proxy?.env ?? {}, // if it is missing, some versions of Node use the proxies of the environment
     })
+    limitAge(this.#agent, maxAgeMs)
     if (this.#isSecure && proxy?.env.https_proxy !== undefined) watchTunnels(this.#agent)
     this.#target = { protocol, hostname: hostname.replace(/^\[|\]$/g, ''), port }
   }
@@ -117,7 +122,7 @@ export class Connections implements Dispatcher {
   }
 
   /** The time for an attempt, and the address to begin with, as connections have taught them. */
-  get addresses(): Pick<AddressChoice, 'attemptMs' | 'firstAddress'> {
+  get addresses(): Pick<AddressChoice, 'attemptMs' | 'firstAddress' | 'isLookingUp'> {
     return this.#addressChoice
   }
 
@@ -144,9 +149,10 @@ export class Connections implements Dispatcher {
     socket.unref()
     socket.ref = itself // the agent calls `ref` for each request
     if (!socket.connecting) return
-    this.#addressChoice.watch(socket)
+    request.once('response', this.#addressChoice.watch(socket))
     socket.on('connectionAttempt', socket.unref) // with several addresses, each attempt has its own handle
-    const stopClock = deadline(connectTimeoutMs, () => void request.destroy(noConnection()), { keepsAlive: false })
+    const expire = (): void => void request.destroy(this.#addressChoice.isLookingUp ? noAddress() : noConnection())
+    const stopClock = deadline(connectTimeoutMs, expire, { keepsAlive: false })
     holdUntilVerified(socket)
     socket.once('encrypted' in socket ? 'secureConnect' : 'connect', stopClock) // a proxy may use TLS for plain HTTP
     request.once('close', stopClock)
@@ -159,8 +165,15 @@ function itself(this: Socket): Socket {
 }
 
 function noConnection(): Error {
-  const message = `no connection within ${milliseconds(connectTimeoutMs)}`
-  return Object.assign(new Error(message), { code: 'ETIMEDOUT' })
+  return tookTooLong('no connection')
+}
+
+function noAddress(): Error {
+  return tookTooLong('no answer from the name service')
+}
+
+function tookTooLong(what: string): Error {
+  return Object.assign(new Error(`${what} within ${milliseconds(connectTimeoutMs)}`), { code: 'ETIMEDOUT' })
 }
 
 /** The function that Node's agents call to make a connection. They accept only one call of the callback. */

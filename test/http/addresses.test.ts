@@ -1,6 +1,6 @@
 /** Names with several addresses, of which some are dead or distant. */
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { MessageChannel, Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { AddressChoice } from '../../src/http/address-choice.ts'
@@ -115,6 +115,24 @@ async function startHalfDead() {
   return { port, close }
 }
 
+/** Starts a server, and another one on the same port of 127.0.0.2 that does as `onData` says. */
+async function startHalfBroken(onData: (socket: Socket) => void) {
+  const good = await startRawServer(socket => socket.end(ok))
+  const port = Number(new URL(good.url).port)
+  const sockets: Socket[] = []
+  const broken = createServer(socket => {
+    sockets.push(socket.on('error', () => {}))
+    socket.on('data', () => onData(socket))
+  })
+  await once(broken.listen(port, '127.0.0.2'), 'listening')
+  const close = async () => {
+    for (const socket of sockets) socket.destroy()
+    await once(broken.close(), 'close')
+    await good.close()
+  }
+  return { port, close }
+}
+
 /** Node gives a dead address 250 ms, unless it is the last one. */
 const patienceMs = 240
 
@@ -124,7 +142,7 @@ async function timed<T>(run: () => Promise<T>): Promise<[result: T, isQuick: boo
   return [result, performance.now() - startedAtMs < patienceMs]
 }
 
-function ask(connections: Connections, port: number): Promise<number | string> {
+function ask(connections: Connections, port: number, timeoutMs = 15_000): Promise<number | string> {
   const request = {
     method: 'POST',
     origin: `http://service.test:${port}`,
@@ -132,9 +150,9 @@ function ask(connections: Connections, port: number): Promise<number | string> {
     headers: {},
     body: Buffer.from('x'),
   } as const
-  return exchange(connections, request, 15_000, never).then(
+  return exchange(connections, request, timeoutMs, never).then(
     answer => answer.status,
-    error => error.code,
+    error => error.code ?? error.message,
   )
 }
 
@@ -161,8 +179,9 @@ describe.skipIf(process.platform !== 'linux')('connections to a name with severa
     const isQuick = async (): Promise<boolean> => {
       const [, isQuick] = await timed(async () => {
         const socket = connect({ host: 'service.test', port, ...choice.options })
-        choice.watch(socket)
+        const onAnswer = choice.watch(socket)
         await once(socket, 'connect')
+        onAnswer()
         socket.destroy()
       })
       return isQuick
@@ -173,6 +192,57 @@ describe.skipIf(process.platform !== 'linux')('connections to a name with severa
     nowMs += 61_000
     expect([await isQuick(), await isQuick()]).toEqual([false, true])
     await close()
+  })
+
+  it.each([
+    ['closes them', (socket: Socket) => socket.end(), 15_000, 'ECONNRESET'],
+    ['answers nothing', () => {}, 50, 'no complete answer within 50 ms'],
+  ])('begin with the next address after one that accepts connections and %s', async (_, onData, timeoutMs, error) => {
+    const { port, close } = await startHalfBroken(onData)
+    resolveAllTo('127.0.0.2', '127.0.0.1')
+    const connections = new Connections(`http://service.test:${port}`, 1)
+    expect(await ask(connections, port, timeoutMs)).toBe(error)
+    expect([await ask(connections, port), await ask(connections, port)]).toEqual([200, 200])
+    await connections.close()
+    await close()
+  })
+
+  it('begin with the next address while the one before answers nothing for 4 seconds', async () => {
+    const { port, close } = await startHalfBroken(() => {})
+    resolveAllTo('127.0.0.2', '127.0.0.1')
+    const connections = new Connections(`http://service.test:${port}`, 2)
+    const silent = ask(connections, port, 4500)
+    await new Promise(resolve => setTimeout(resolve, 4100))
+    expect(await ask(connections, port)).toBe(200)
+    expect(await silent).toBe('no complete answer within 4500 ms')
+    await connections.close()
+    await close()
+  })
+
+  it('wait for one lookup, which may take longer than the first of them can wait', async () => {
+    const server = await startRawServer(socket => socket.end(ok))
+    const port = Number(new URL(server.url).port)
+    const answers: ((error: null, found: { address: string; family: number }[]) => void)[] = []
+    vi.spyOn(process.getBuiltinModule('node:dns'), 'lookup').mockImplementation(((
+      _name: string,
+      _options: object,
+      callback: (typeof answers)[number],
+    ) => answers.push(callback)) as never)
+    const connections = new Connections(`http://service.test:${port}`, 2)
+    expect(connections.addresses.isLookingUp).toBe(false)
+    expect(await ask(connections, port, 50)).toBe('no complete answer within 50 ms')
+    expect(connections.addresses.isLookingUp).toBe(true)
+    const second = ask(connections, port)
+    await new Promise(setImmediate)
+    expect(answers).toHaveLength(1)
+    answers[0]?.(null, [{ address: '127.0.0.1', family: 4 }])
+    expect(await second).toBe(200)
+    const third = ask(connections, port)
+    while (answers.length < 2) await new Promise(setImmediate)
+    answers[1]?.(null, [{ address: '127.0.0.1', family: 4 }])
+    expect(await third).toBe(200)
+    await connections.close()
+    await server.close()
   })
 
   it('begin with that address at the end of the process, too', async () => {

@@ -1,12 +1,13 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { ClientRequest } from 'node:http'
+import { Agent, ClientRequest, get } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises'
 import { queryObjects } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from 'vitest'
 import { bodyOf } from '../../src/http/answer-body.ts'
+import { limitAge } from '../../src/http/connection-age.ts'
 import { Connections } from '../../src/http/connections.ts'
 import { exchange, type Request } from '../../src/http/exchange.ts'
 import { startRawServer } from '../support/raw-server.ts'
@@ -51,6 +52,24 @@ describe('connections of logferry', () => {
       expect(await ask(connections, post(server.url))).toMatchObject({ status: 200, body: 'ok' })
     expect(server.sockets).toHaveLength(1)
     await connections.close()
+    await server.close()
+  })
+
+  it('are closed with the first answer after their time, however busy they are', async () => {
+    const server = await startRawServer(socket => socket.write(ok))
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    limitAge(agent, 100)
+    const answers = async (): Promise<number> => {
+      const request = get(server.url, { agent })
+      const [response] = await once(request, 'response')
+      response.resume()
+      await once(request, 'close')
+      return server.sockets.length
+    }
+    expect([await answers(), await answers()]).toEqual([1, 1])
+    await new Promise(resolve => setTimeout(resolve, 120))
+    expect([await answers(), await answers(), await answers()]).toEqual([1, 2, 2])
+    agent.destroy()
     await server.close()
   })
 
