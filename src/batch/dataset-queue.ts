@@ -79,6 +79,7 @@ export class DatasetQueue {
   /** The failed requests since the service last accepted events of the dataset; `undefined` if there are none. */
   #behind: BehindEvidence | undefined
   #pause: Pause | undefined
+  #heldUntilMs = 0
   #refusals: Refusals | undefined
   readonly #deps: DatasetQueueDeps
   readonly #limits: BatchLimits
@@ -278,7 +279,7 @@ export class DatasetQueue {
    * made. During an outage the open batch goes on filling, so that the outage does not leave many small batches.
    */
   dequeue(nowMs: number): Batch | undefined {
-    if (this.#probeAtMs > nowMs) return undefined
+    if (this.#notBeforeMs > nowMs) return undefined
     const ready = this.#isTurnOfReloaded
       ? (takeReady(this.#reloaded, nowMs) ?? this.#takeNew(nowMs))
       : (this.#takeNew(nowMs) ?? takeReady(this.#reloaded, nowMs))
@@ -399,7 +400,7 @@ export class DatasetQueue {
     let readyAtMs = this.#dueAtMs
     for (const { notBeforeMs } of this.#waiting) readyAtMs = Math.min(readyAtMs, notBeforeMs)
     for (const { notBeforeMs } of this.#reloaded) readyAtMs = Math.min(readyAtMs, notBeforeMs)
-    return Math.max(readyAtMs, this.#probeAtMs)
+    return Math.max(readyAtMs, this.#notBeforeMs)
   }
 
   /**
@@ -415,6 +416,21 @@ export class DatasetQueue {
   /** The pause of the dataset; `undefined` if the dataset is not paused. */
   get pause(): Pause | undefined {
     return this.#pause
+  }
+
+  /** Holds the batches back until that time, because the service asked to wait. */
+  holdUntil(untilMs: number): void {
+    this.#heldUntilMs = Math.max(this.#heldUntilMs, untilMs)
+  }
+
+  /** Time until which the service asked to wait with this dataset; monotonic, in milliseconds. */
+  get heldUntilMs(): number {
+    return this.#heldUntilMs
+  }
+
+  /** Time before which no batch is sent: the next probe is not due, or the service asked to wait. */
+  get #notBeforeMs(): number {
+    return Math.max(this.#probeAtMs, this.#heldUntilMs)
   }
 
   /** Time of the next probe; 0 if the dataset is not paused, `Infinity` while a probe is in flight. */

@@ -29,6 +29,7 @@ import {
   refusedAndKept,
   rejected,
   unreachable,
+  unreachableAlone,
 } from './warnings.ts'
 
 export interface AttemptSettlerDeps {
@@ -366,16 +367,17 @@ export class AttemptSettler {
 
   #retry(ended: EndedAttempt, outcome: Outcome & { kind: 'retryable' }): void {
     const { breaker, rateLimiter, diagnostics } = this.#deps
-    const { batch, startedAtMs } = ended
+    const { batch, queue, startedAtMs } = ended
     const nowMs = monotonicMs()
     if (outcome.status !== undefined) this.lastTrouble = `${outcome.status} ${outcome.reason}`
     const wasThrottled = isThrottled(outcome.status)
     const reason = outcome.status === undefined ? outcome.reason : `the service answers ${this.lastTrouble}`
     const failure = { reason, remedy: wasThrottled ? paceRemedy : failureRemedy(reason) }
     this.#failure = failure
+    const isAlone = !wasThrottled && queue.isBehind
     // A 429 is for the rate limiter alone: both waits together would be too long.
-    batch.attempts.delayUntil(wasThrottled ? 0 : breaker.onFailed(nowMs, outcome.retryAfterMs, startedAtMs))
-    const askedUntilMs = Math.max(breaker.askedUntilMs, rateLimiter.askedUntilMs)
+    batch.attempts.delayUntil(wasThrottled ? 0 : this.#waitAfter(ended, outcome, { isAlone, nowMs }))
+    const askedUntilMs = Math.max(breaker.askedUntilMs, rateLimiter.askedUntilMs, queue.heldUntilMs)
     if (askedUntilMs > nowMs) this.#asked = { failure, untilMs: askedUntilMs }
     const isCut = this.#requeueFailed(ended, outcome)
     if (diagnostics.has('retried')) {
@@ -390,7 +392,23 @@ export class AttemptSettler {
     if (isThrottled(outcome.status)) {
       const waitMs = Math.max(breaker.notBeforeMs, rateLimiter.notBeforeMs(nowMs)) - nowMs
       diagnostics.warn(...askedTooOften(outcome.reason, outcome.status, waitMs))
-    } else diagnostics.warn(...unreachable(outcome.reason, outcome.status))
+    } else if (isAlone) diagnostics.warn(...unreachableAlone(batch.dataset, reason))
+    else diagnostics.warn(...unreachable(outcome.reason, outcome.status))
+  }
+
+  /**
+   * Returns the time before which the batch must not be tried again. A wait that the service asks for holds every dataset
+   * back; if the service accepts others meanwhile (`isAlone`), only its own.
+   */
+  #waitAfter(
+    { queue, startedAtMs }: EndedAttempt,
+    { retryAfterMs }: Outcome & { kind: 'retryable' },
+    { isAlone, nowMs }: { isAlone: boolean; nowMs: number },
+  ): number {
+    const { breaker } = this.#deps
+    if (!isAlone || retryAfterMs === undefined) return breaker.onFailed(nowMs, retryAfterMs, startedAtMs)
+    queue.holdUntil(nowMs + retryAfterMs * (1 + 0.1 * Math.random()))
+    return Math.max(breaker.onFailed(nowMs, undefined, startedAtMs), queue.heldUntilMs)
   }
 
   /**

@@ -24,6 +24,16 @@ export function unreachable(reason: string, status: number | undefined): Warning
   ]
 }
 
+/** Warns of a dataset whose events the service does not accept, while it accepts those of others. */
+export function unreachableAlone(dataset: string, reason: string): WarningText {
+  return [
+    'LOGFERRY_UNREACHABLE',
+    `the service is not accepting events for dataset ${quoted(dataset)} (${reason}), but accepts those for others. Events are ` +
+      'kept and sent again. If this lasts, check that dataset and its limits at the service.',
+    'dataset',
+  ]
+}
+
 /** @param waitMs time until the next request, in milliseconds */
 export function askedTooOften(reason: string, status: number, waitMs: number): WarningText {
   const wait = waitMs < 1000 ? milliseconds(waitMs) : `${Math.round(waitMs / 1000)} s`

@@ -382,6 +382,24 @@ describe('when the service is unavailable', () => {
     expect(warnings[0]?.message).not.toMatch(/network|certificates/)
   })
 
+  it('a Retry-After holds every dataset back, and, when others were accepted since, only its own', async () => {
+    const { log, sent, warnings } = pipelineTo(({ dataset }) => (dataset === 'd0' ? retryable(60_000) : delivered))
+    const askedAt: number[] = []
+    for (const second of range(400)) {
+      const seen = sent.length
+      for (const n of range(5)) log(n, { dataset: `d${n}` })
+      await vi.advanceTimersByTimeAsync(1000)
+      if (sent.slice(seen).some(({ dataset }) => dataset === 'd0')) askedAt.push(second)
+    }
+    expect(askedAt.length).toBeGreaterThan(5)
+    for (const [index, second] of askedAt.slice(1).entries()) expect(second - (askedAt[index] ?? 0)).toBeGreaterThan(58)
+    const lastMinute = sent.filter(({ dataset, atMs }) => dataset !== 'd0' && atMs > performance.now() - 60_000)
+    expect(lastMinute.length).toBeGreaterThan(200)
+    expect(warnings.at(-1)?.message).toMatch(
+      /not accepting events for dataset "d0" .*503 busy.* accepts those for others/,
+    )
+  })
+
   it('a batch whose connection breaks repeatedly is split, because some servers refuse large bodies that way', async () => {
     const { log, arrived } = pipelineTo(({ lines }) =>
       lines.join().length > 100_000 ? { kind: 'retryable', reason: 'ECONNRESET', unanswered: 'broken' } : delivered,
