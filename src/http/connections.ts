@@ -39,6 +39,8 @@ export class Connections implements Dispatcher {
   readonly #target: RequestOptions
   readonly #addressChoice = new AddressChoice()
   readonly #requests = new Set<ClientRequest>()
+  /** Ends the tunnels that are being made; missing without a proxy for TLS. */
+  readonly #endTunnels: (() => void) | undefined
   #onIdle: (() => void) | undefined
 
   constructor(origin: string, maxConnections: number, { tls, proxy }: Way = {}) {
@@ -55,7 +57,7 @@ export class Connections implements Dispatcher {
       proxyEnv: proxy?.env ?? {}, // if it is missing, some versions of Node use the proxies of the environment
     })
     limitAge(this.#agent, maxAgeMs)
-    if (this.#isSecure && proxy?.env.https_proxy !== undefined) watchTunnels(this.#agent)
+    if (this.#isSecure && proxy?.env.https_proxy !== undefined) this.#endTunnels = watchTunnels(this.#agent)
     this.#target = { protocol, hostname: hostname.replace(/^\[|\]$/g, ''), port }
   }
 
@@ -129,15 +131,18 @@ export class Connections implements Dispatcher {
   /** Closes each connection once its request has ended. */
   async close(): Promise<void> {
     this.#agent.maxFreeSockets = 0
+    // Node ends an aborted request only when its tunnel is complete.
+    for (const request of this.#requests) if (request.destroyed) this.#requests.delete(request)
     const idle = this.#requests.size === 0 ? undefined : Promise.withResolvers<void>()
     this.#onIdle = idle?.resolve
     this.#closeIdle()
     await idle?.promise
-    this.#agent.destroy()
+    this.destroy()
   }
 
   /** Closes all connections at once. */
   destroy(): void {
+    this.#endTunnels?.()
     this.#agent.destroy()
   }
 
@@ -188,14 +193,18 @@ const maxTunnelAnswerBytes = 65_536
 /**
  * Keeps tunnels through a proxy from holding the process alive while they are made, and ends slow ones. The time limit
  * includes TLS. `#prepare` comes too late, because a request gets its socket only when the tunnel is complete.
+ *
+ * @returns a function that ends the tunnels that are being made
  */
-function watchTunnels(agent: Agent): void {
+function watchTunnels(agent: Agent): () => void {
+  const unfinished = new Set<(error: Error) => void>()
   const createConnection = agent.createConnection as CreateConnection
   const watched: CreateConnection = (options, onConnection) => {
     let stopWatching: (() => void) | undefined
     const settle = (error: Error | null, socket?: Socket): void => {
       stopWatching?.()
       stopWatching = () => {}
+      unfinished.delete(settle)
       if (error instanceof Error) toProxy?.destroy()
       onConnection(error, socket)
     }
@@ -204,11 +213,15 @@ function watchTunnels(agent: Agent): void {
     queueMicrotask(() => {
       if (toProxy !== undefined && stopWatching === undefined && !isAmong(agent.sockets, toProxy)) {
         stopWatching = watchTunnel(toProxy, settle)
+        unfinished.add(settle)
       }
     })
     return toProxy
   }
   Object.assign(agent, { createConnection: watched })
+  return () => {
+    for (const settle of unfinished) settle(new Error('the connections were closed'))
+  }
 }
 
 function isAmong(sockets: Agent['sockets'], socket: Socket): boolean {

@@ -22,11 +22,14 @@ const source = (options: string) => `${core(options)}
   shipper.on('warning', () => {})
   log(0, 1000)
   await shipper.flush({ timeoutMs: 300 })
+  const closingAtMs = performance.now()
   await shipper.close({ timeoutMs: 100 })
+  const closedWithinMs = performance.now() - closingAtMs
   await new Promise(resolve => setTimeout(resolve, 50)) // time for canceled work to report its end
   const pipes = ['PipeWrap', 'TTYWrap']
   console.log(JSON.stringify({
     resources: process.getActiveResourcesInfo().filter(name => !pipes.includes(name)),
+    isLate: closedWithinMs > 900,
     wereSockets: sockets.length > 0,
     openSockets: sockets.filter(socket => !socket.destroyed).length,
     pending: shipper.stats().pending,
@@ -53,7 +56,7 @@ async function leftAfter(server: FaultServer, url = server.url, options = ''): P
   return JSON.parse(stdout)
 }
 
-const nothing = { resources: [], wereSockets: true, openSockets: 0, pending: 0, buffered: 0 }
+const nothing = { resources: [], isLate: false, wereSockets: true, openSockets: 0, pending: 0, buffered: 0 }
 
 describe.concurrent('no handle is left after close(), and the process ends', () => {
   it.each(Object.keys(troubles))('trouble: %s', async trouble => {
@@ -70,6 +73,12 @@ describe.concurrent('no handle is left after close(), and the process ends', () 
   it('trouble: a TLS handshake that is never answered', async () => {
     await using server = await startFaultServer(() => {}, { onConnection: swallow })
     expect(await leftAfter(server, server.url.replace('http:', 'https:'))).toEqual(nothing)
+  })
+
+  it('trouble: a proxy that never opens a tunnel', async () => {
+    await using server = await startFaultServer(() => {}, { onConnection: swallow })
+    const options = `proxyEnv: { HTTPS_PROXY: '${server.url}' }`
+    expect(await leftAfter(server, 'https://service.example', options)).toEqual(nothing)
   })
 
   it('trouble: an organization that cannot be read, while limits are on', async () => {
