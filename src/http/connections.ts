@@ -2,7 +2,7 @@ import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node
 import type { Socket } from 'node:net'
 import { ownProperties } from '../own-properties.ts'
 import { milliseconds } from '../text/milliseconds.ts'
-import { queueMicrotask, setImmediate } from '../time.ts'
+import { monotonicMs, queueMicrotask, setImmediate } from '../time.ts'
 import { deadline } from '../time-limits.ts'
 import { AddressChoice, neededMoreTime } from './address-choice.ts'
 import { limitAge } from './connection-age.ts'
@@ -14,6 +14,9 @@ const connectTimeoutMs = 10_000
 
 /** Time that an idle connection is kept for the next request, in milliseconds; less if the server says so. */
 const idleTimeoutMs = 4000
+
+/** Time after an answer from which kept connections may have something unread, in milliseconds. */
+const unreadAfterMs = 5
 
 /** Time for which a connection is kept at most, however busy it is, in milliseconds. */
 const maxAgeMs = 60_000
@@ -42,6 +45,8 @@ export class Connections implements Dispatcher {
   /** Ends the tunnels that are being made; missing without a proxy for TLS. */
   readonly #endTunnels: (() => void) | undefined
   #onIdle: (() => void) | undefined
+  /** Time at which an answer was last read to its end; monotonic, in milliseconds. */
+  #readAtMs = Number.NEGATIVE_INFINITY
 
   constructor(origin: string, maxConnections: number, { tls, proxy }: Way = {}) {
     const { protocol, hostname, port } = new URL(origin)
@@ -67,8 +72,29 @@ export class Connections implements Dispatcher {
    * may have arrived. It is also made again if the time for each address of the host was too short.
    */
   dispatch(options: DispatchOptions, handler: DispatchHandler): true {
-    this.#start(options, handler, { mayRepeat: true })
+    const isRead = monotonicMs() - this.#readAtMs < unreadAfterMs || Object.keys(this.#agent.freeSockets).length === 0
+    if (isRead) this.#start(options, handler, { mayRepeat: true })
+    else this.#startAfterReading(options, handler)
     return true
+  }
+
+  /**
+   * Starts a request that may use a kept connection, once the sockets have been read. If the event loop was blocked, such a
+   * connection may have been closed, or have a second answer to the request before, which would count for this one. Node
+   * closes such a connection when it reads that. The first immediate may run before any socket is read.
+   */
+  #startAfterReading(options: DispatchOptions, handler: DispatchHandler): void {
+    let abortedFor: Error | undefined
+    const controller = {
+      abort: (reason: Error): void => {
+        abortedFor = reason
+      },
+    }
+    handler.onRequestStart(controller)
+    setImmediate(setImmediate, () => {
+      if (abortedFor !== undefined) handler.onResponseError(controller, abortedFor)
+      else this.#start(options, handler, { mayRepeat: true })
+    })
   }
 
   #start(options: DispatchOptions, handler: DispatchHandler, { mayRepeat }: { mayRepeat: boolean }): void {
@@ -93,6 +119,7 @@ export class Connections implements Dispatcher {
       response.on('data', chunk => handler.onResponseData(controller, chunk))
       response.on('end', () => {
         isOver = true
+        this.#readAtMs = monotonicMs()
         // The answer came before the whole body was sent: the rest of the body is of no use.
         if (!request.writableFinished) request.destroy()
         handler.onResponseEnd()

@@ -40,6 +40,28 @@ async function startBusyServer() {
   return { url: `https://localhost:${port}`, close: () => worker.terminate() }
 }
 
+/** A server that answers the first request twice, and none after it over the same connection. */
+async function startServerThatAnswersTwice() {
+  const worker = new Worker(
+    `const { parentPort } = require('node:worker_threads')
+    let connections = 0
+    const server = require('node:net').createServer(socket => {
+      const isFirst = ++connections === 1
+      const answer = status => socket.write('HTTP/1.1 ' + status + '\\r\\ncontent-length: 0\\r\\n\\r\\n')
+      socket.on('error', () => {})
+      if (!isFirst) return socket.on('data', () => answer('503 Later'))
+      socket.once('data', () => {
+        answer('200 OK')
+        setTimeout(answer, 10, '200 OK')
+      })
+    })
+    server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port))`,
+    { eval: true },
+  )
+  const [port] = await once(worker, 'message')
+  return { url: `http://127.0.0.1:${port}`, close: () => worker.terminate() }
+}
+
 function blockLoop(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
@@ -171,6 +193,30 @@ describe('connections of logferry', () => {
       await server.close()
     },
   )
+
+  it('a second answer to one request is not taken for that to the next one, also after the event loop was blocked', async () => {
+    const server = await startServerThatAnswersTwice()
+    const connections = new Connections(server.url, 1)
+    expect(await ask(connections, post(server.url))).toMatchObject({ status: 200 })
+    blockLoop(50)
+    expect(await ask(connections, post(server.url), 1000)).toMatchObject({ status: 503 })
+    await connections.close()
+    await server.close()
+  })
+
+  it('a request that is aborted before it starts over a kept connection is not made', async () => {
+    const server = await startRawServer(socket => socket.write(ok))
+    const connections = new Connections(server.url, 1)
+    await ask(connections, post(server.url))
+    await new Promise(resolve => setTimeout(resolve, 10))
+    const abort = new AbortController()
+    const asked = exchange(connections, post(server.url, 'aborted'), 5000, abort.signal)
+    abort.abort()
+    await expect(asked).rejects.toThrow('aborted')
+    await connections.close()
+    expect(server.heard).toEqual([expect.not.stringContaining('aborted')])
+    await server.close()
+  })
 
   it('a reset of a new connection is reported as an error', async () => {
     const server = await startRawServer(socket => socket.resetAndDestroy())
