@@ -29,6 +29,8 @@ import { openBatchBytes, reserveStack } from './stack-reserve.ts'
 import { maxTimeoutMs, monotonicMs } from './time.ts'
 import { settlesWithin } from './time-limits.ts'
 
+export type { OtelLogRecord, OtelResource, OtelScope } from './record/otel-to-event.ts'
+
 /** The result of an export, as `@opentelemetry/core` defines it. Code 0 is success, code 1 is failure. */
 export interface ExportResult {
   code: 0 | 1

@@ -56,6 +56,14 @@ describe('the declarations', () => {
     expect(await faults(compiler, '20', [...options, 'types.ts'])).toEqual([])
   })
 
+  it.each(['nodenext', 'bundler'])('can be named in the declarations of a library (%s)', async modules => {
+    const { options } = moduleOptions[modules as 'nodenext']
+    const emitted = ['--declaration', '--emitDeclarationOnly', '--noEmit', 'false', '--outDir', 'declared']
+    for (const compiler of ['5.9', '7.0']) {
+      expect(await faults(compiler, '24', [...options, ...emitted, 'library.ts'])).toEqual([])
+    }
+  })
+
   /** Returns the compiler's messages, except those about the declarations of Node. */
   async function faults(compiler: string, types: string, options: readonly string[]): Promise<string[]> {
     const tsc = join(tools.folder, `node_modules/typescript-${compiler}/bin/tsc`)
