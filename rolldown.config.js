@@ -136,9 +136,12 @@ const code = defineConfig({
       name: 'modules-of-node-without-require',
       /**
        * An application that esbuild bundles as an ES module has no `require`, and our packages come with the bundle. On a Node
-       * that lacks the function, which Node is needed is said by the first module that runs.
+       * that lacks the function, and on an edge runtime, where it throws, the first module that runs says what is needed.
        */
-      renderChunk: source => source.replace(/\brequire\(("node:[^"]+")\)/g, 'process.getBuiltinModule?.($1)'),
+      renderChunk: source => {
+        const builtin = `(typeof process !== 'undefined' && process.versions?.node && process.getBuiltinModule?.($1))`
+        return source.replace(/\brequire\(("node:[^"]+")\)/g, builtin)
+      },
     },
     {
       name: 'options-load-their-code',

@@ -109,6 +109,18 @@ it.each(['index', 'winston', 'otel'])(
   },
 )
 
+it.each(['index', 'winston', 'otel', 'org', 'emulator'])(
+  'an edge runtime, which has a part of the process of Node, causes a clear error when it loads %s',
+  async name => {
+    const edge = `
+    process.getBuiltinModule = () => { throw new Error('not supported in the Edge Runtime') }
+    Object.defineProperty(process, 'versions', { value: undefined })`
+    const preload = ['--import', `data:text/javascript,${encodeURIComponent(edge)}`]
+    const { stderr } = await runNode([...preload, '--input-type=module', '--eval', `import './dist/${name}.js'`])
+    expect(stderr).toContain(`Error: logferry needs Node ${neededNode}; this runtime is not Node. Import logferry only`)
+  },
+)
+
 it('an old Node can load the emulator, and gets a clear error', async () => {
   const module = (source: string) => `data:text/javascript,${encodeURIComponent(source)}`
   const withoutNames = module(`export default process.getBuiltinModule('zlib')`)

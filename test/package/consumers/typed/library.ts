@@ -5,7 +5,7 @@ import type { OrgClientOptions } from 'logferry/org'
 import {
   LogferryLogRecordExporter,
   type LogferryLogRecordExporterOptions,
-  LogferryLogRecordProcessor,
+  type LogferryLogRecordProcessor,
   type LogferryLogRecordProcessorOptions,
 } from 'logferry/otel'
 import { LogferryTransport, type LogferryTransportOptions } from 'logferry/winston'
