@@ -1,5 +1,9 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Application } from './application.ts'
+
+const production = join(import.meta.dirname, '../../docs/production.md')
 
 describe('an application in CommonJS', () => {
   let application: Application
@@ -40,5 +44,13 @@ describe('an application in CommonJS', () => {
     const options = ['--bundle', '--platform=node', `--format=${format}`, `--outfile=${bundle}`]
     await application.run('node_modules/.bin/esbuild', module, '--log-level=warning', ...options)
     expect(await application.node(bundle)).toBe(shipped)
+  })
+
+  it('runs when esbuild has bundled Winston, too, as an ES module that defines `require`', async () => {
+    const bundle = 'bundled/winston.mjs'
+    const [banner] = readFileSync(production, 'utf8').match(/(?<=--banner:js=").+(?=")/) ?? []
+    const options = ['--bundle', '--platform=node', '--format=esm', `--outfile=${bundle}`, `--banner:js=${banner}`]
+    await application.run('node_modules/.bin/esbuild', 'application.cjs', '--log-level=warning', ...options)
+    expect(await application.node(bundle)).toBe('from Winston, from the core')
   })
 })
