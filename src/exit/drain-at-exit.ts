@@ -42,6 +42,15 @@ export function outOfTime(timeoutMs: number): LossWords {
   }
 }
 
+/** The words if the time was spent on events that were logged whenever others had been delivered. */
+export function loggedWithoutEnd(timeoutMs: number): LossWords {
+  return {
+    how: `within ${milliseconds(timeoutMs)}, because events are logged whenever others are delivered`,
+    remedy: 'Log deliveries and requests to another transport.',
+    isWaiting: true,
+  }
+}
+
 const notTaken: LossWords = {
   how: 'before the process ended',
   remedy: 'Find out why the service is unavailable, or await flush() before the process ends.',

@@ -1,6 +1,6 @@
 import { emitProcessWarning, warnAtOnce, warnOnNextTick } from '../accounting/diagnostics.ts'
 import { appendListener, prependListener } from '../own-listeners.ts'
-import { queueMicrotask, setImmediate } from '../time.ts'
+import { onNextTick, queueMicrotask, setImmediate } from '../time.ts'
 import { ExitDrain } from './drain-at-exit.ts'
 import {
   drainIfRaised,
@@ -163,8 +163,16 @@ export function unregisterDrainable(one: ExitDrainable): void {
   removeIfUnused()
 }
 
-/** Starts to finish all work. Node waits for it, and emits 'beforeExit' again when the event loop is empty. */
+/**
+ * Starts to finish all work, after the other listeners of 'beforeExit'. Node waits for it, and emits 'beforeExit' again
+ * when the event loop is empty. A listener that logs each time would otherwise be one event ahead of each round, and
+ * there would be rounds until the time is up. The tick comes after the promises of such listeners.
+ */
 function finishAll(): void {
+  queueMicrotask(() => onNextTick(startToFinish))
+}
+
+function startToFinish(): void {
   for (const one of drainables) void one.finish()
 }
 

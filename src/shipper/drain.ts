@@ -28,8 +28,8 @@ export interface FinishOptions {
   readonly shipLast?: (() => void) | undefined
   /** Subject of the warnings of events that are given up. Those of another end are reported, too. */
   readonly about: 'close' | 'natural end'
-  /** The time that a warning names, if earlier rounds have used some of it; in milliseconds. */
-  readonly limitMs?: number
+  /** The words for events that are given up, if earlier rounds have used some of the time. */
+  readonly loss?: LossWords
 }
 
 interface GivenUp {
@@ -89,7 +89,7 @@ export class Drain {
    */
   async finish(
     timeoutMs: number,
-    { isRepeated = false, shipLast, about, limitMs = timeoutMs }: FinishOptions,
+    { isRepeated = false, shipLast, about, loss = outOfTime(timeoutMs) }: FinishOptions,
   ): Promise<boolean> {
     this.#finishing++
     try {
@@ -104,7 +104,7 @@ export class Drain {
       let isEmptied = isComplete
       while (isEmptied && spool?.hasAdopted) isEmptied = await this.#flushAgain(endMs)
       if (!isEmptied) {
-        const why = this.#explained(outOfTime(limitMs))
+        const why = this.#explained(loss)
         this.#releaseHeld()
         const origins = batchQueue.origins()
         const kept = await this.#handOffAll()

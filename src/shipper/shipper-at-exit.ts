@@ -1,7 +1,7 @@
 import type { Diagnostics } from '../accounting/diagnostics.ts'
 import type { Ledger } from '../accounting/ledger.ts'
 import type { Sender } from '../delivery/sender.ts'
-import { type LossWords, outOfTime } from '../exit/drain-at-exit.ts'
+import { type LossWords, loggedWithoutEnd, outOfTime } from '../exit/drain-at-exit.ts'
 import {
   type ExitDrainable,
   holdExitHooks,
@@ -48,6 +48,8 @@ export class ShipperAtExit implements ExitDrainable {
   #isDrainable = false
   /** Time by which unsuccessful rounds have held up the natural end of the process, in milliseconds. */
   #heldUpMs = 0
+  /** True if the last round delivered every event that there was when it began. */
+  #wasComplete = false
   /** End of the last round; monotonic, in milliseconds. */
   #roundEndMs = Number.NEGATIVE_INFINITY
 
@@ -123,10 +125,11 @@ export class ShipperAtExit implements ExitDrainable {
     const startedAtMs = monotonicMs()
     if (startedAtMs - this.#roundEndMs > nextRoundMs) this.#heldUpMs = 0 // the process has gone on meanwhile
     const timeoutMs = this.exitTimeoutMs - this.#heldUpMs
-    if (timeoutMs <= 0) return this.dropRemaining(outOfTime(this.exitTimeoutMs)) // in this turn, so that the process ends
+    const loss = (this.#heldUpMs > 0 && this.#wasComplete ? loggedWithoutEnd : outOfTime)(this.exitTimeoutMs)
+    if (timeoutMs <= 0) return this.dropRemaining(loss) // in this turn, so that the process ends
     const isRepeated = true // at the next 'beforeExit'
-    const how = { about: 'natural end', isRepeated, limitMs: this.exitTimeoutMs } as const
-    const isComplete = await this.#deps.drain.finish(timeoutMs, how)
+    const isComplete = await this.#deps.drain.finish(timeoutMs, { about: 'natural end', isRepeated, loss })
+    this.#wasComplete = isComplete
     this.#roundEndMs = monotonicMs()
     this.unregisterIfDone()
     const isDone = isComplete && !this.#isDrainable // otherwise events have been logged by the round itself
