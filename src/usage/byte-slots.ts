@@ -1,10 +1,10 @@
-import { afterSpace, hashOfChars, hashOfWord, lookFrom, nextWord } from './constant-words.ts'
-import { type Difference, differenceOf, type StatementWords } from './statement-difference.ts'
+import { afterSign, hashOfChars, hashOfWord, lookFrom, nextWord } from './constant-words.ts'
+import { type Difference, differenceOf, type StatementWords, signs } from './statement-difference.ts'
 
 /** Number of slots; a power of two. */
 const slotCount = 2048
 /** Maximum number of times that a shared slot leads to another one. */
-const maxDepth = 4
+const maxDepth = 6
 /** Maximum of the confidence that a slot has one statement. Each sample of another statement takes half of it. */
 const maxTrust = 63
 const distrust = 32
@@ -84,8 +84,9 @@ export class ByteSlots {
     let lead = this.#lead[slot] as number
     let wordsFrom = -1
     let words = 0
-    let piecesFrom = -1
-    let spaces = 0
+    let signsFrom = -1
+    let sign = 0
+    let passed = 0
     let at = 0
     for (let depth = 0; lead !== 0 && depth < maxDepth; depth++) {
       const kind = lead & maxKind
@@ -103,12 +104,15 @@ export class ByteSlots {
         let start = place
         if (kind === leadKinds.end) start = Math.max(message.length - place, 0)
         else if (kind === leadKinds.piece) {
-          if (piecesFrom !== place || index < spaces) {
-            piecesFrom = at = place
-            spaces = 0
+          const leadSign = lead >> signShift
+          if (signsFrom !== place || sign !== leadSign || index < passed) {
+            signsFrom = at = place
+            sign = leadSign
+            passed = 0
           }
-          for (; spaces < index; spaces++) at = afterSpace(message, at)
-          start = at + (lead >> offsetShift)
+          for (; passed < index && at >= 0; passed++) at = afterSign(message, signs[sign] as string, at)
+          start = at < 0 ? message.length : at + ((lead >> offsetShift) & maxOffset)
+          if (at < 0) slot++ // a message without the sign differs from one with a value after it
         }
         slot = mixed(hashOfChars(message, start, slot + lead)) & (slotCount - 1)
       }
@@ -255,7 +259,7 @@ export class ByteSlots {
 
 /** The kinds of leads. 0 is for none. */
 const leadKinds = { chars: 1, end: 2, piece: 3, word: 4 } as const
-// The bits of a lead: its kind, the place, the number of words or spaces after it, and the offset after those.
+// The bits of a lead: its kind, the place, the number of words or signs after it, the offset after those, and the sign.
 const maxKind = 7
 const placeShift = 3
 const maxPlace = 255
@@ -263,13 +267,14 @@ const indexShift = 11
 const maxIndex = 255
 const offsetShift = 19
 const maxOffset = 255
+const signShift = 27
 
 /** Returns a difference of statements as a number, or 0 if there is none within reach. */
 function leadOf(difference: Difference | undefined): number {
   if (difference === undefined) return 0
-  const { kind, place, index = 0, offset = 0 } = difference
+  const { kind, place, index = 0, offset = 0, sign = 0 } = difference
   if (place > maxPlace || index > maxIndex || offset > maxOffset) return 0
-  return leadKinds[kind] + (place << placeShift) + (index << indexShift) + (offset << offsetShift)
+  return leadKinds[kind] + (place << placeShift) + (index << indexShift) + (offset << offsetShift) + (sign << signShift)
 }
 
 function mixed(hash: number): number {

@@ -30,10 +30,14 @@ function classOf(unit: number): number {
 /** The constant word that was found last. At the end of a message it is empty. */
 const word = { start: 0, end: 0, hash: 0 }
 
-/** Returns the place after the next space of a message, or its end if there is none. */
-export function afterSpace(message: string, place: number): number {
-  const at = message.indexOf(' ', place) // faster than to read more than three characters
-  return at < 0 ? message.length : at + 1
+/** Returns the place after the next sign of this kind, or after several of them; or -1 if there is none. */
+export function afterSign(message: string, sign: string, place: number): number {
+  let at = message.indexOf(sign, place) // faster than to read more than three characters
+  if (at < 0) return -1
+  const unit = sign.charCodeAt(0)
+  do at++
+  while (message.charCodeAt(at) === unit)
+  return at
 }
 
 /** Begins to look for words at a place. */
@@ -68,6 +72,7 @@ export function nextWord(text: string): void {
         next = classOf(unit)
       }
       if (next === is.at) at = endOfAddress(text, at, end)
+      else if (kinds & is.digit && next !== is.assigns) at = endOfJoined(text, at, end)
       else if (next === is.assigns || !isValue(text, start, at, kinds, valueEnd === start - 1)) {
         word.start = start
         word.end = at
@@ -86,13 +91,23 @@ export function nextWord(text: string): void {
 }
 
 function isValue(text: string, start: number, end: number, kinds: number, isJoined: boolean): boolean {
-  if (kinds & is.digit) return true
   if (isJoined && kinds === is.hexLetter && end - start <= 8) return isJoint(text.charCodeAt(start - 1))
   const length = end - start
   if (length !== 4 && length !== 5) return false
   const first = text.charCodeAt(start)
   if (first === 0x66) return text.startsWith('false', start)
   return (first === 0x74 && text.startsWith('true', start)) || (first === 0x6e && text.startsWith('null', start))
+}
+
+/** Returns the end of a word that has a value in it. The parts that hyphens and underscores join to it are as variable. */
+function endOfJoined(text: string, start: number, end: number): number {
+  let at = start
+  while (at < end && (classOf(text.charCodeAt(at)) & inWord || isHyphen(text.charCodeAt(at)))) at++
+  return at
+}
+
+function isHyphen(unit: number): boolean {
+  return unit === 0x2d || unit === 0x5f
 }
 
 /** True for what joins the parts of a UUID, or of an IPv6 or MAC address. */

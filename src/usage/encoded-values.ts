@@ -47,7 +47,7 @@ export function isEncoded(message: string, start: number, end: number, sign: Enc
  * `+/-_`, and end with one or two `=`. The parts of a path that are names are no part of the value.
  */
 export function base64End(message: string, start: number, end: number, sign: EncodedSign): number {
-  const isInPath = message.charCodeAt(start - 1) === slash
+  const isInPath = isPartOfPath(message, start)
   const runEnd = isInPath ? Math.min(end, start + maxCharsInPath) : skipWhile(message, start, end, is.base64)
   const isShort = isInPath || runEnd - start < minLongChars
   const valueEnd = endBeforeName(message, start, runEnd, isShort ? minNameChars : minNameCharsInBase64)
@@ -56,6 +56,13 @@ export function base64End(message: string, start: number, end: number, sign: Enc
   const paddedEnd = endOfPadding(message, start, paddingAt)
   if (paddedEnd > 0 && isEncoded(message, start, paddingAt, 'padding')) return paddedEnd
   return isEncoded(message, start, valueEnd, sign) ? valueEnd : 0
+}
+
+/** True after a `/`. Signs of base64url may come between, because a value may begin with them. */
+export function isPartOfPath(message: string, start: number): boolean {
+  let first = start
+  while (classOf(message.charCodeAt(first - 1)) & is.joint) first--
+  return message.charCodeAt(first - 1) === slash
 }
 
 /** Returns the end of the parts between `/` before the first one that is a name. */
@@ -86,7 +93,7 @@ function endOfPadding(message: string, start: number, end: number): number {
   if (next === equals || next === greaterThan || classOf(next) & is.word) return 0
   let first = start
   while (classOf(message.charCodeAt(first - 1)) & is.base64) first--
-  const isInPath = message.charCodeAt(start - 1) === slash
+  const isInPath = isPartOfPath(message, start)
   return (paddedEnd - first) % 4 === 0 || (isInPath && (paddedEnd - start) % 4 === 0) ? paddedEnd : 0
 }
 

@@ -1,15 +1,21 @@
 import { constantWords, isOfValue, isOfWord } from './constant-words.ts'
 
-/** Maximum number of pieces between spaces that are compared. */
+/** Maximum number of pieces between signs that are compared. */
 const maxPieces = 32
+/** Number of signs that are found about as fast as an end. */
+const fewSigns = 3
+/** Signs between which messages are compared, at most eight. Values with many of them, such as times, are one piece. */
+export const signs = [' ', '/', ':', ']', ')', '|', ',', '?'] as const
+/** Separate each kind of sign, or several of it, from the pieces between. */
+const separators = signs.map(sign => new RegExp(`\\${sign}+`, 'g'))
 
 /** What the messages of a statement have in common. */
 export interface StatementWords {
   readonly text: string
   /** Number of characters at the end of the text that are the end of its messages, too. No value is among them. */
   readonly endChars: number
-  /** Number of pieces between spaces at the beginning of the text that its messages have in the same order. */
-  readonly pieces: number
+  /** Number of pieces at the beginning of the text that its messages have in the same order, between each of `signs`. */
+  readonly pieces: Uint8Array
 }
 
 /** Where messages of two statements differ. */
@@ -19,13 +25,15 @@ export interface Difference {
    *
    * - `chars`: at the place, before which both have the same characters, and no value.
    * - `end`: `place` characters before the end. No value comes after it.
-   * - `piece`: `offset` characters after the space with the number `index`, from 1, after the place.
+   * - `piece`: `offset` characters after the sign with the number `index`, from 1, after the place.
    * - `word`: in the constant word with the number `index`, from 1, after the place.
    */
   readonly kind: 'chars' | 'end' | 'piece' | 'word'
   readonly place: number
   readonly index?: number
   readonly offset?: number
+  /** The place of the sign in `signs`. */
+  readonly sign?: number
 }
 
 /** Compares the messages of two statements. Returns `undefined` if they have the same constant words. */
@@ -35,10 +43,12 @@ export function differenceOf(statement: StatementWords, otherStatement: Statemen
   if (text === other) return undefined
   let place = constantBegin(text, other)
   if (isConstantAt(place, text, other)) return { kind: 'chars', place }
-  const charsBeforeEnd = endThatDiffers(statement, otherStatement)
-  if (charsBeforeEnd !== undefined) return { kind: 'end', place: charsBeforeEnd }
   while (place > 0 && isOfWord(text.charCodeAt(place - 1))) place--
   const piece = pieceThatDiffers(statement, otherStatement, place)
+  // The first characters of a piece tell more statements apart than those before an end.
+  if (piece !== undefined && (piece.index ?? 0) <= fewSigns) return piece
+  const charsBeforeEnd = endThatDiffers(statement, otherStatement)
+  if (charsBeforeEnd !== undefined) return { kind: 'end', place: charsBeforeEnd }
   if (piece !== undefined) return piece
   const words = constantWords(text, place)
   const otherWords = constantWords(other, place)
@@ -70,29 +80,70 @@ function endThatDiffers(statement: StatementWords, other: StatementWords): numbe
   return same < endChars && endChars >= 4 ? Math.min(same + 4, endChars) : undefined
 }
 
+/** Returns the difference that is reached by the fewest signs. */
 function pieceThatDiffers(statement: StatementWords, other: StatementWords, place: number): Difference | undefined {
-  const before = statement.text.slice(0, place).split(' ').length - 1
-  const pieces = statement.text.slice(place).split(' ')
-  const others = other.text.slice(place).split(' ')
-  const count = Math.min(statement.pieces - before, other.pieces - before, pieces.length, others.length)
-  const inCommon = pieces.slice(0, count).join(' ').length
-  for (let spaces = 1, start = 0; spaces < count; spaces++) {
-    start += (pieces[spaces - 1] as string).length + 1
-    const rest = pieces.slice(spaces).join(' ')
-    const otherRest = others.slice(spaces).join(' ')
+  let nearest: Difference | undefined
+  for (let sign = 0; sign < signs.length; sign++) {
+    const found = pieceAfter(sign, statement, other, place)
+    if (found !== undefined && (nearest === undefined || (found.index ?? 0) < (nearest.index ?? 0))) nearest = found
+  }
+  return nearest
+}
+
+function pieceAfter(
+  sign: number,
+  statement: StatementWords,
+  other: StatementWords,
+  place: number,
+): Difference | undefined {
+  const { text } = statement
+  const { text: otherText } = other
+  const separator = separators[sign] as RegExp
+  const before = text.slice(0, place).split(separator).length
+  const inCommon = Math.min(statement.pieces[sign] as number, other.pieces[sign] as number) - before
+  const starts = startsAfter(separator, text, place)
+  const otherStarts = startsAfter(separator, otherText, place)
+  for (let index = 1; index <= inCommon; index++) {
+    const start = starts[index - 1]
+    const otherStart = otherStarts[index - 1]
+    if (start === undefined && otherStart === undefined) return undefined
+    // Only one of them has the sign.
+    if (start === undefined || otherStart === undefined) return { kind: 'piece', place, index, offset: 0, sign }
+    const rest = text.slice(start)
+    const otherRest = otherText.slice(otherStart)
+    if (rest === otherRest) return undefined
     const offset = constantBegin(rest, otherRest)
-    const isWithin = start + offset <= inCommon
-    if (isWithin && isConstantAt(offset, rest, otherRest)) return { kind: 'piece', place, index: spaces, offset }
+    const endIndex = index - 1 + rest.slice(0, offset).split(separator).length
+    if (endIndex <= inCommon && isConstantAt(offset, rest, otherRest))
+      return { kind: 'piece', place, index, offset, sign }
   }
   return undefined
 }
 
-/** Returns how many pieces between spaces a message has in the same order as the text of its statement. */
-export function samePieces(text: string, message: string): number {
-  const pieces = text.split(' ', maxPieces)
-  const others = message.split(' ', maxPieces)
-  const differs = pieces.findIndex((piece, i) => piece !== others[i] && !piece.includes('*'))
-  return differs < 0 ? pieces.length : differs
+/** Returns the place after each separator from a place on. */
+function startsAfter(separator: RegExp, text: string, place: number): number[] {
+  return Array.from(text.slice(place).matchAll(separator), ({ 0: { length }, index }) => place + index + length)
+}
+
+/** Returns how many pieces a message has in the same order as the text of its statement, between each of `signs`. */
+export function samePieces(text: string, message: string): Uint8Array {
+  return Uint8Array.from(separators, separator => {
+    const pieces = text.split(separator, maxPieces)
+    const others = message.split(separator, maxPieces)
+    const differs = pieces.findIndex((piece, i) => !isLike(others[i], piece))
+    if (differs >= 0) return differs
+    // If both end alike, the sign is in no further place.
+    return pieces.length === others.length && pieces.length < maxPieces ? maxPieces : pieces.length
+  })
+}
+
+/** True if a piece of a message is the one of the text, with values in place of each `*`. */
+function isLike(piece: string | undefined, ofText: string): boolean {
+  if (piece === undefined || piece === ofText) return piece === ofText
+  const value = ofText.indexOf('*')
+  return (
+    value >= 0 && piece.startsWith(ofText.slice(0, value)) && piece.endsWith(ofText.slice(ofText.lastIndexOf('*') + 1))
+  )
 }
 
 /** Returns how many characters at the end of a statement's text are the end of this message, too. */

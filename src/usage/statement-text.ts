@@ -1,4 +1,4 @@
-import { base64End, isEncoded, minDigits } from './encoded-values.ts'
+import { base64End, isEncoded, isPartOfPath, minDigits } from './encoded-values.ts'
 import { hexGroupsEnd } from './hex-groups.ts'
 import { randomness } from './randomness.ts'
 import { classOf, is, skipWhile } from './unit-classes.ts'
@@ -255,7 +255,7 @@ function mayBeBase64(message: string, start: number, end: number): boolean {
 
 function readBase64(message: string, start: number, end: number): void {
   const { valueStart } = word
-  const isInPath = message.charCodeAt(valueStart - 1) === slash
+  const isInPath = isPartOfPath(message, valueStart)
   if (word.end === end || (valueStart < base64To && !isInPath)) return
   const next = message.charCodeAt(word.end)
   if (next !== equals && !(classOf(next) & is.base64)) return

@@ -187,6 +187,11 @@ it.each([
 it.each([
   ['a prefix stays', 'sub_1MowVDLkdIwHu7ixraBm864M ended', 'sub_* ended'],
   ['a word before a nanoid stays', 'user_V1StGXR8Z5jdHi6BmyTaQ left', 'user_* left'],
+  [
+    'names in a path after base64url with a sign first stay',
+    'GET /users/-V1StGXR8_Z5jdHi6BmyTa/cart/user',
+    'GET /users/*/cart/user',
+  ],
   ['signs before a value go', 'order -_V1StGXR8Z5jdHi6BmyT for +/TClZgMrQxt66DC7bruOxg8jbksawK=', 'order * for *'],
   ['names in a path after base64 stay', 'GET /v1/aB3/xY+z9Kq/T7cVg4aB/3bKx/items/byEmail', 'GET /v*/items/byEmail'],
   ['the sign of a number is not that of base64', 'moved from 5 -10 +0000', 'moved from * * *'],

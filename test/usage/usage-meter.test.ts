@@ -57,6 +57,11 @@ function application(style: string, seed: number, count: number): Logged[] {
     return digits
   }
   const uuid = () => [8, 4, 4, 4, 12].map(hex).join('-')
+  const base64url = (length: number) => {
+    const chars = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    return Array.from({ length }, () => chars.charAt(pick(64))).join('')
+  }
+  const date = () => new Date(1.7e12 + pick(1e11))
   const message: Record<string, (noun: string, verb: string) => string> = {
     constant: (noun, verb) => `${noun} ${verb}`,
     'a value at the end': (noun, verb) => `${noun} ${verb} ${pick(1e6)}`,
@@ -75,6 +80,10 @@ function application(style: string, seed: number, count: number): Logged[] {
     columns: (noun, verb) => `${pick(1e6)}|${noun}_${verb}|${pick(1e5)},ok`,
     Chinese: (noun, verb) => `用户${pick(1e6)}的${noun}${verb}，耗时${pick(99)}毫秒`,
     'names and values': (noun, verb) => `user=${hex(6)} ip=10.0.0.${pick(255)} ${noun}=${pick(99)} ${verb}`,
+    'a random id in a path': (noun, verb) => `GET /users/${base64url(22)}/${noun}/${verb}`,
+    'the thread and the class': (noun, verb) =>
+      `${date().toISOString()}  INFO ${pick(9999)} --- [nio-8080-exec-${pick(9)}] c.e.shop.${noun} : ${verb} ${pick(1e5)}`,
+    'dates with names': (noun, verb) => `[${date().toUTCString()}] ${noun} ${verb} until ${date().toUTCString()}`,
     'words for values': (noun, verb) => `"${nouns[pick(17)]}" has ${verb} the ${noun} ${pick(1e9)}`,
   }
   const make = message[style] ?? ((noun, verb) => `${noun} ${verb}`)
@@ -102,12 +111,19 @@ function application(style: string, seed: number, count: number): Logged[] {
 
 const keyOf = ({ dataset, level, text }: Usage['statements'][number]) => `${dataset} ${level} ${text}`
 
-/** Checks that the statements are the ten most expensive ones, in order, and nearly exact. */
+/**
+ * Checks that the statements are the ten most expensive ones, in order, and nearly exact. Statements whose bytes differ
+ * by half a percent may change places.
+ */
 function expectTopTen(statements: Usage['statements'], events: readonly Logged[]): void {
-  const exact = [...countedSlowly(events)].sort((one, other) => other[1].bytes - one[1].bytes).slice(0, 10)
-  expect(statements.map(keyOf)).toEqual(exact.map(([key]) => key))
-  for (const [i, statement] of statements.entries()) {
-    const count = exact[i]?.[1] ?? { bytes: 0, events: 0 }
+  const exact = countedSlowly(events)
+  const bytesOf = (key: string) => exact.get(key)?.bytes ?? 0
+  const keys = statements.map(keyOf)
+  const largest = [...exact.keys()].sort((one, other) => bytesOf(other) - bytesOf(one)).slice(0, 10)
+  const isTie = keys.every((key, i) => bytesOf(key) > 0.995 * bytesOf(largest[i] ?? ''))
+  if (!isTie) expect(keys).toEqual(largest)
+  for (const statement of statements) {
+    const count = exact.get(keyOf(statement)) ?? { bytes: 0, events: 0 }
     expect(Math.abs(statement.bytes / count.bytes - 1)).toBeLessThan(0.02)
     expect(Math.abs(statement.events / count.events - 1)).toBeLessThan(0.05)
   }
@@ -149,6 +165,9 @@ describe('an application with a hundred log statements', () => {
     'columns',
     'Chinese',
     'names and values',
+    'a random id in a path',
+    'the thread and the class',
+    'dates with names',
     'words for values',
   ]
   const seeds = isSoak ? [1, 2] : [1]
