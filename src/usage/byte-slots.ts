@@ -3,6 +3,8 @@ import { type Difference, differenceOf, type StatementWords, signs } from './sta
 
 /** Number of slots; a power of two. */
 const slotCount = 2048
+/** Maximum number of slots that lead to others. Hundreds of statements need fewer. */
+const maxLeads = slotCount / 8
 /** Maximum number of times that a shared slot leads to another one. */
 const maxDepth = 6
 /** Maximum of the confidence that a slot has one statement. Each sample of another statement takes half of it. */
@@ -67,6 +69,8 @@ export class ByteSlots {
   /** The place that leads to other slots: see `leadOf`; 0 for none. */
   readonly #lead = new Uint32Array(slotCount)
   #leadCount = 0
+  /** True if the first characters of messages are not used, because they may be those of random identifiers. */
+  #beginIsRandom = false
   #sampledBytes = 0
   #sampledEvents = 0
   #stride = 1
@@ -80,7 +84,8 @@ export class ByteSlots {
 
   /** Returns the slot of an event by its message, or its name. `seed` stands for what else distinguishes statements. */
   slotOf(message: string, seed: number): number {
-    let slot = mixed(hashOfChars(message, 0, seed)) & (slotCount - 1)
+    const begin = this.#beginIsRandom ? seed : hashOfChars(message, 0, seed)
+    let slot = mixed(begin) & (slotCount - 1)
     let lead = this.#lead[slot] as number
     let wordsFrom = -1
     let words = 0
@@ -235,15 +240,19 @@ export class ByteSlots {
     this.#statements.attribute(this.#owner[slot] as number, this.#pendingBytes(slot), 0)
     this.#clear(slot)
     this.#lead[slot] = lead
-    if (++this.#leadCount > slotCount / 2) this.#forgetLeads()
+    if (++this.#leadCount > maxLeads) this.#forgetLeads()
   }
 
-  /** Begins anew when many slots lead to others, because the statements may have changed. */
+  /**
+   * Begins anew when many slots lead to others, because the statements may have changed, or the messages may begin with
+   * random letters. So their first characters are used, and not used, in turn.
+   */
   #forgetLeads(): void {
     this.pending(this.#statements.attribute)
     for (let slot = 0; slot < slotCount; slot++) this.#clear(slot)
     this.#lead.fill(0)
     this.#leadCount = 0
+    this.#beginIsRandom = !this.#beginIsRandom
   }
 
   #clear(slot: number): void {

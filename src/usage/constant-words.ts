@@ -93,10 +93,27 @@ export function nextWord(text: string): void {
 function isValue(text: string, start: number, end: number, kinds: number, isJoined: boolean): boolean {
   if (isJoined && kinds === is.hexLetter && end - start <= 8) return isJoint(text.charCodeAt(start - 1))
   const length = end - start
+  if (isJoined && length <= 3 && text.charCodeAt(start - 1) === space) return isUnit(text, start, end)
   if (length !== 4 && length !== 5) return false
   const first = text.charCodeAt(start)
   if (first === 0x66) return text.startsWith('false', start)
   return (first === 0x74 && text.startsWith('true', start)) || (first === 0x6e && text.startsWith('null', start))
+}
+
+/** True for `s`, `ms`, `B`, `KB`, `KiB` and the like, in either case. */
+function isUnit(text: string, start: number, end: number): boolean {
+  const last = text.charCodeAt(end - 1) | 0x20
+  const first = text.charCodeAt(start) | 0x20
+  if (last === smallS)
+    return end - start === 1 || (end - start === 2 && (first === smallM || first === smallU || first === smallN))
+  if (last !== smallB) return false
+  if (end - start === 3) return (text.charCodeAt(start + 1) | 0x20) === smallI && isMultiple(first)
+  return end - start === 1 || isMultiple(first)
+}
+
+/** True for `k`, `m`, `g` and `t`. */
+function isMultiple(unit: number): boolean {
+  return unit === smallK || unit === smallM || unit === smallG || unit === smallT
 }
 
 /** Returns the end of a word that has a value in it. The parts that hyphens and underscores join to it are as variable. */
@@ -207,4 +224,13 @@ const apostrophe = 0x27
 const openingParenthesis = 0x28
 const equals = 0x3d
 const openingBracket = 0x5b
+const smallB = 0x62
+const smallG = 0x67
+const smallI = 0x69
+const smallK = 0x6b
+const smallM = 0x6d
+const smallN = 0x6e
+const smallS = 0x73
+const smallT = 0x74
+const smallU = 0x75
 const openingBrace = 0x7b

@@ -4,8 +4,15 @@ import { classOf, is, skipWhile } from './unit-classes.ts'
 /** What tells of an encoded value besides its characters: a prefix such as `cus_`, or the `=` that end base64. */
 export type EncodedSign = 'none' | 'prefix' | 'padding'
 
-/** Minimum length of an encoded value, in characters. */
-const minChars: Readonly<Record<EncodedSign, number>> = { none: 16, prefix: 12, padding: 10 }
+/** Minimum length of an encoded value, in characters. Few names of this length look random. */
+const minChars = 10
+const minCharsOfIdentifier = 7
+/** Minimum length of base64 with a `/` or a `+` in it, because paths and sums of short names look random. */
+const minCharsWithSigns: Readonly<Record<EncodedSign, number>> = { none: 16, prefix: 12, padding: minChars }
+/** Randomness of short names, in bits, is less. */
+const fewBits = 8
+/** Randomness of values, in bits, that need no digits and no capital after a small letter. */
+const manyBits = 12
 /** Minimum number of digits in a value without a capital after a small letter. */
 export const minDigits = 3
 /** Minimum length of a name of small letters between `/`, in a path and in long base64. */
@@ -18,9 +25,19 @@ const minLongChars = 32
 /** Maximum length of base64 in a path. Each part of a path is read as base64 anew, so that a limit is needed. */
 const maxCharsInPath = 200
 
+/** True for a word that may be a short identifier, or a name in camel case. */
+export function mayBeIdentifier(message: string, start: number, end: number): boolean {
+  if (end - start < minCharsOfIdentifier) return false
+  let classes = 0
+  for (let at = start; at < end; at++) classes |= classOf(message.charCodeAt(at))
+  return (classes & is.upper) !== 0 && (classes & (is.lower | is.digit)) !== 0
+}
+
 /** True for characters that are more likely at random than in a name. */
 export function isEncoded(message: string, start: number, end: number, sign: EncodedSign): boolean {
-  if (end - start < minChars[sign] || randomness(message, start, end) <= 0) return false
+  if (end - start < minChars) return false
+  const bits = randomness(message, start, end)
+  if (bits <= 0) return false
   let digits = 0
   let smallLetters = 0
   let capitals = 0
@@ -37,7 +54,9 @@ export function isEncoded(message: string, start: number, end: number, sign: Enc
   if (capitals === 0 || smallLetters === 0) return false
   if (sign === 'padding') return true
   // `AES/CBC/PKCS5Padding` has neither a capital after a small letter nor many digits.
-  if (!hasRise && digits < minDigits) return false
+  if (!hasRise && digits < minDigits && bits < manyBits) return false
+  // Short names with more capitals than others, such as `JSONWebKeySet`, have few bits and no digit.
+  if (sign === 'none' && end - start < minCharsWithSigns.none && digits === 0 && bits < fewBits) return false
   // A name before small letters and digits has few capitals: `MyApp-7d9f8b6c5-xkqzb`.
   return sign === 'prefix' || capitals * 6 > smallLetters
 }
@@ -55,6 +74,8 @@ export function base64End(message: string, start: number, end: number, sign: Enc
   const paddingAt = isInPath ? valueEnd : runEnd
   const paddedEnd = endOfPadding(message, start, paddingAt)
   if (paddedEnd > 0 && isEncoded(message, start, paddingAt, 'padding')) return paddedEnd
+  const isWord = skipWhile(message, start, valueEnd, is.word | is.joint) >= valueEnd
+  if (!isWord && valueEnd - start < minCharsWithSigns[sign]) return 0
   return isEncoded(message, start, valueEnd, sign) ? valueEnd : 0
 }
 
@@ -71,7 +92,9 @@ function endBeforeName(message: string, start: number, end: number, minSmallChar
   for (let at = start; ; at++) {
     const unit = at < end ? message.charCodeAt(at) : space
     if (unit !== slash && classOf(unit) & is.base64) continue
-    if (isNameInPath(message, partStart, at, minSmallChars)) return Math.max(partStart - 1, start)
+    // Base64 has a `/` after its first character less often than a path has a part of one small letter.
+    const isFirstInPath = partStart === start && message.charCodeAt(start - 1) === slash
+    if (isNameInPath(message, partStart, at, isFirstInPath ? 1 : minSmallChars)) return Math.max(partStart - 1, start)
     if (unit !== slash) return at
     partStart = at + 1
   }

@@ -48,6 +48,12 @@ function addressEnd(message: string, start: number): number {
       break
     }
   }
+  if (groupChars === 0 && colons > 0 && message.charCodeAt(at - 2) !== colon) {
+    // A colon after the address: `::1: refused`.
+    at--
+    colons--
+    groupChars = 1
+  }
   const isComplete = groupChars > 0 ? groupChars <= maxGroupChars : message.charCodeAt(at - 2) === colon
   return isComplete && (isShortened ? hasDigit : colons >= minColons) ? at : 0
 }

@@ -20,6 +20,8 @@ export interface Statement extends StatementKey, StatementWords {
   /** Bytes and events since the statement has its place in the table. */
   bytes: number
   events: number
+  /** True if it was sampled more than once. An identifier that looks like a name makes a statement only once. */
+  isKnown: boolean
   /** The bytes of the statement that had the place before. */
   readonly bytesBefore: number
 }
@@ -36,9 +38,11 @@ export class StatementTable {
   readonly #byId = new Map<number, Statement>()
   #lastId = 0
 
-  /** Returns the statement with this key. `message` is one of its messages, or its name. */
-  find(key: StatementKey, message: string): Statement {
-    return this.#byKey.get(keyText(key)) ?? this.#insert(key, message)
+  /** Returns the statement with this key, or `undefined` if it has no place in the table. */
+  find(key: StatementKey): Statement | undefined {
+    const statement = this.#byKey.get(keyText(key))
+    if (statement !== undefined) statement.isKnown = true
+    return statement
   }
 
   /** Returns a statement unless another one has replaced it. */
@@ -50,7 +54,8 @@ export class StatementTable {
     return this.#byKey.values()
   }
 
-  #insert({ dataset, level, text, isName }: StatementKey, message: string): Statement {
+  /** Adds a statement that has no place in the table. `message` is one of its messages, or its name. */
+  add({ dataset, level, text, isName }: StatementKey, message: string): Statement {
     const replaced = this.#byKey.size < maxStatements ? undefined : this.#smallest()
     if (replaced !== undefined) {
       this.#byKey.delete(keyText(replaced))
@@ -67,6 +72,7 @@ export class StatementTable {
       pieces: samePieces(text, message),
       bytes: 0,
       events: 0,
+      isKnown: false,
       bytesBefore,
     }
     this.#byKey.set(keyText(statement), statement)

@@ -1,4 +1,4 @@
-import { base64End, isEncoded, isPartOfPath, minDigits } from './encoded-values.ts'
+import { base64End, isEncoded, isPartOfPath, mayBeIdentifier, minDigits } from './encoded-values.ts'
 import { hexGroupsEnd } from './hex-groups.ts'
 import { randomness } from './randomness.ts'
 import { classOf, is, skipWhile } from './unit-classes.ts'
@@ -21,18 +21,21 @@ const maxHexPartChars = 3
 const maxNameChars = 64
 
 /** Kinds of words that change how a message is read. */
-const kinds = { value: 1, secretName: 2, secretScheme: 3, ofDate: 4 } as const
+const kinds = { value: 1, secretName: 2, secretScheme: 3, ofDate: 4, unit: 5, shortSecretName: 6 } as const
 
 const words = new Map<string, number>([
   // In the place of a value.
   ...listed('false infinity nan null true undefined', kinds.value),
+  // After a number. A statement may write each value in another unit.
+  ...listed('s ms us ns b kb mb gb tb kib mib gib tib', kinds.unit),
   // With a capital, beside a number.
   ...listed('mon tue wed thu fri sat sun monday tuesday wednesday thursday friday saturday sunday', kinds.ofDate),
   ...listed('jan feb mar apr may jun jul aug sep oct nov dec january february march april june', kinds.ofDate),
   ...listed('july august september october november december am pm', kinds.ofDate),
   // Before a secret, if a colon comes between: `password: hunter2`, `x-api-key: …`.
-  ...listed('apikey authorization cookie credential credentials key pass passphrase passwd', kinds.secretName),
-  ...listed('password pin pwd secret session signature token', kinds.secretName),
+  ...listed('apikey authorization credential credentials pass passphrase passwd password pwd secret', kinds.secretName),
+  // As part of a name, such as `access_token`. By itself, it may be what a message is about: `token: expired`.
+  ...listed('cookie key pin session signature token', kinds.shortSecretName),
   // Between the name of a secret and the secret: `Authorization: Bearer …`.
   ...listed('basic bearer digest', kinds.secretScheme),
 ])
@@ -74,6 +77,34 @@ const word = { valueStart: 0, end: 0, isValue: false, isHexadecimal: false, hasD
  * Messages of one log statement have the same text. So the text shows the statement, and none of its values.
  */
 export function statementText(message: string): string {
+  possibleLeft = -1
+  return readText(message)
+}
+
+/**
+ * Returns the texts that a message has if one of its words, which may be a name, is a random identifier: `dQw4w9WgXcQ`.
+ * Each word may be one with the words before its first hyphen or underscore, or without. If such a text is that of a
+ * known statement, the message is most likely one of this statement.
+ */
+export function* similarTexts(message: string): Generator<string> {
+  for (let index = 0; index < maxPossible; index++) {
+    for (const withPrefix of [false, true]) {
+      possibleLeft = index
+      isPrefixPossible = withPrefix
+      const similar = readText(message)
+      if (possibleLeft >= 0) return // the message has no more such words
+      yield similar
+    }
+  }
+}
+
+/** Maximum number of words that are tried. */
+const maxPossible = 4
+/** Number of possible identifiers before the one that is taken for one; -1 if none is, or when it has been read. */
+let possibleLeft = -1
+let isPrefixPossible = false
+
+function readText(message: string): string {
   const end = Math.min(message.length, maxReadChars)
   length = 0
   base64To = 0
@@ -82,6 +113,8 @@ export function statementText(message: string): string {
   let isSecretNext = false
   /** True if the previous word names a secret. */
   let isSecretNamed = false
+  /** True if the latest word names a secret, or is what a message is about. */
+  let isShortName = false
   /** Bits of the quotes that are not closed in the rest of the message. */
   let unclosed = 0
   while (at < end && length <= maxTextChars) {
@@ -95,7 +128,9 @@ export function statementText(message: string): string {
         continue
       }
       const { kind } = word
-      isSecretNamed = kind === kinds.secretName && !isSecretNext
+      isSecretNamed = (kind === kinds.secretName || kind === kinds.shortSecretName) && !isSecretNext
+      if (isSecretNext && isShortName && isName(message, at, word.end)) isSecretNext = false
+      isShortName = kind === kinds.shortSecretName
       if (kind === kinds.secretScheme && (isSecretNext || unit === upperB)) {
         addWord(message, at, word.end)
         at = word.end
@@ -110,6 +145,8 @@ export function statementText(message: string): string {
         if (word.isValue) addWord(message, at, word.valueStart)
         if (word.isValue || kind === kinds.value || (kind === kinds.ofDate && isInDate(message, at, word.end)))
           addValue()
+        else if (kind === kinds.unit && isAfterNumber(message, at))
+          length-- // the space
         else if (word.hasDigit) addMixed(message, at, word.end)
         else addWord(message, at, word.end)
         at = word.end
@@ -174,6 +211,7 @@ function readWord(message: string, start: number, end: number): void {
   let digits = 0
   let others = 0
   let rises = 0
+  let capitals = 0
   let partLength = 0
   let maxPartLength = 0
   let hash = 0
@@ -189,6 +227,7 @@ function readWord(message: string, start: number, end: number): void {
       if ((unitClass & is.unspaced) !== script) break
       if (unitClass & is.digit) digits++
       else if (!(unitClass & is.hexLetter)) others++
+      if (unitClass & is.upper && at > start) capitals++
       if (unitClass & is.upper && previousClass & is.lower) {
         rises++
         hash = 0 // the last part counts: `accessToken`
@@ -205,7 +244,7 @@ function readWord(message: string, start: number, end: number): void {
     previousClass = unitClass
   }
   const isHexadecimalValue = digits > 0 && (others === 0 || isHexadecimalNumber(message, start, others))
-  const mayBeEncoded = (rises > 0 || digits >= minDigits) && !isHexadecimalValue
+  const mayBeEncoded = (capitals > 0 || digits >= minDigits) && !isHexadecimalValue
   if (valueStart > start && (isHexadecimalValue || (mayBeEncoded && isPartOfId(message, start, valueStart, at)))) {
     valueStart = start
   }
@@ -217,9 +256,33 @@ function readWord(message: string, start: number, end: number): void {
     isHexadecimalValue ||
     (maxPartLength >= maxPartChars && script === 0 && (rises === 0 || digits > 0)) ||
     (mayBeEncoded && isEncoded(message, valueStart, at, valueStart > start ? 'prefix' : 'none'))
+  if (!word.isValue && partLength < at - start) findPodSuffix(message, start, at)
   word.kind = mayBeListed[hash & 1023] === 1 ? kindOf(message.slice(Math.max(start, at - maxNameChars), at)) : 0
   if (mayGoOn(at - start, next)) readOn(message, start, end)
+  if (possibleLeft >= 0) readPossible(message, start, end)
 }
+
+/** Takes a word that may be an identifier for one, if its turn has come, with all signs of base64url around it. */
+function readPossible(message: string, start: number, end: number): void {
+  const runEnd = skipWhile(message, word.end, end, is.word | is.joint)
+  if (word.isValue && runEnd === word.end) return
+  let first = word.valueStart
+  if (isPrefixPossible) first = start
+  else if (runEnd > word.end && isName(message, first, word.end)) first = word.end
+  if (!mayBeIdentifier(message, first, runEnd) || possibleLeft-- > 0) return
+  first = skipWhile(message, first, runEnd, is.joint)
+  setValue(first, runEnd)
+  if (first === start) dropSigns('-_')
+}
+
+/** Finds the random end of the name of a pod. It has no vowel, so that it is no word, and may have no digit. */
+function findPodSuffix(message: string, start: number, end: number): void {
+  const first = message.slice(start, end).search(podSuffix)
+  if (first >= 0 && randomness(message, start + first + 1, end) > 0) setValue(start + first + 1, end)
+}
+
+/** @see https://github.com/kubernetes/apimachinery/blob/master/pkg/util/rand/rand.go */
+const podSuffix = /-(?:[bcdf-hj-np-tv-xz24-9]{8,10}(?:-[bcdf-hj-np-tv-xz24-9]{5})?|[bcdf-hj-np-tv-xz24-9]{5})$/
 
 /** True if the word may begin or end a value with signs or spaces in it. Most words do not. */
 function mayGoOn(size: number, next: number): boolean {
@@ -302,7 +365,16 @@ function kindOf(name: string): number {
   const whole = words.get(name.toLowerCase())
   if (whole !== undefined) return whole
   const kind = words.get(name.replace(/.*(?:[-_]|[a-z](?=[A-Z]))/, '').toLowerCase())
-  return kind === kinds.secretName ? kind : 0
+  return kind === kinds.secretName || kind === kinds.shortSecretName ? kinds.secretName : 0
+}
+
+/** True after a number and a space. */
+function isAfterNumber(message: string, start: number): boolean {
+  return text[length - 1] === space && text[length - 2] === asterisk && isDigitAt(message, start - 2)
+}
+
+function isDigitAt(message: string, at: number): boolean {
+  return (classOf(message.charCodeAt(at)) & is.digit) !== 0
 }
 
 /** True for the name of a day or a month beside a number, and for `AM` after a time. */
@@ -341,7 +413,9 @@ function addMixed(message: string, start: number, end: number): void {
       const isNumberFirst = previous === 0
       if (isNumbered && !isNumberFirst) addWord(message, at, at + letters)
       addValue()
-      if (isNumbered && isNumberFirst) addWord(message, partEnd - letters, partEnd)
+      if (isNumbered && isNumberFirst && !isUnit(message, partEnd - letters, partEnd)) {
+        addWord(message, partEnd - letters, partEnd)
+      }
       return
     }
     addWord(message, at, partEnd)
@@ -349,6 +423,13 @@ function addMixed(message: string, start: number, end: number): void {
     at = partEnd + 1
   }
 }
+
+/** True for the unit of a time or a size, directly after a number. */
+function isUnit(message: string, start: number, end: number): boolean {
+  return end - start <= 3 && unitAfterNumber.test(message.slice(start, end))
+}
+
+const unitAfterNumber = /^(?:[smhd]|[munµ]s|[kmgt]?i?b|[km])$/i
 
 /**
  * Returns the place of the quote that closes the one at `start`. Returns 0 if the character is an apostrophe, or -1 if
@@ -445,20 +526,39 @@ function dropSigns(signs: string): void {
   else if (before < length && text[before] === slash) length = before + 1
 }
 
-/** Adds `*`. Values that only a sign separates become one: `1.5`, `10:30`, `1, 2, 3`; so does the sign of a number. */
+/**
+ * Adds `*`. Values that only signs separate become one: `1.5`, `10:30`, `1, -2, 3`, `304 - 12`; so does the sign of a
+ * number or of an amount of money.
+ */
 function addValue(): void {
-  let before = length
-  const last = text[length - 1]
-  if (before > 0 && (last === space || last === hyphen || last === underscore)) before--
-  if (before > 0 && classOf(text[before - 1] as number) & is.separator) before--
+  let before = beforeSigns(length)
+  if (before > 0 && classOf(text[before - 1] as number) & is.separator) before = beforeSigns(before - 1)
   if (before > 0 && text[before - 1] === asterisk) {
     length = before
     return
   }
-  const isSigned = length > 0 && (last === hyphen || last === plus)
-  if (isSigned && (length === 1 || classOf(text[length - 2] as number) & is.beforeNumber)) length--
+  const last = length > 0 ? (text[length - 1] as number) : 0
+  if (currencies.includes(String.fromCharCode(last))) length--
+  else if (last === hyphen || last === plus) {
+    if (length === 1 || classOf(text[length - 2] as number) & is.beforeNumber) length--
+  }
+  // A random identifier may begin with signs: `req--_V1St`.
+  while (length > 1 && isJointAt(length - 1) && isJointAt(length - 2)) length--
   add(asterisk)
 }
+
+/** Returns the place before the spaces and the signs of numbers that end at a place of the text. */
+function beforeSigns(end: number): number {
+  let at = end
+  while (at > 0 && (text[at - 1] === space || text[at - 1] === plus || isJointAt(at - 1))) at--
+  return at
+}
+
+function isJointAt(at: number): boolean {
+  return (classOf(text[at] as number) & is.joint) !== 0
+}
+
+const currencies = '$€£¥₹'
 
 /**
  * Ends a group of values in brackets, of which the closing one was added last. JSON and lists vary in length and depth:
@@ -518,9 +618,17 @@ function endOpenGroup(): void {
 const openingBrackets = '([{'
 const closingBrackets = ')]}'
 
+/** Drops hyphens after the last value. An access log writes `-` in place of a value that is missing. */
+function dropMissingValues(): void {
+  let before = length
+  while (before > 1 && text[before - 1] === hyphen && text[before - 2] === space) before -= 2
+  if (before > 0 && text[before - 1] === asterisk) length = before
+}
+
 /** Returns the text as a text of its own, which does not keep the message alive. */
 function madeText(): string {
   while (length > 0 && text[length - 1] === space) length--
+  dropMissingValues()
   if (length > maxTextChars) {
     length = maxTextChars
     text[length - 1] = ellipsis

@@ -1,8 +1,8 @@
 import { type Severity, severities } from '../accounting/severity.ts'
 import { ByteSlots } from './byte-slots.ts'
 import { type DatasetCount, DatasetUsage } from './dataset-usage.ts'
-import { type StatementKey, StatementTable } from './statement-table.ts'
-import { statementText } from './statement-text.ts'
+import { type Statement, type StatementKey, StatementTable } from './statement-table.ts'
+import { similarTexts, statementText } from './statement-text.ts'
 import type { StatementUsage, Usage, UsageCount } from './usage.ts'
 
 /** An event whose line has been kept. */
@@ -124,8 +124,21 @@ export class UsageMeter {
     // A constant message need not be read: it is the text of its statement.
     const text = isName ? nameText(named) : usual?.text === named ? named : statementText(named)
     const key = { dataset, level: levelOf(sampled), text, isName }
-    const statement = usual !== undefined && isSame(usual, key) ? usual : this.#statements.find(key, named)
+    const isUsual = usual !== undefined && isSame(usual, key)
+    if (isUsual) usual.isKnown = true
+    const statement = isUsual ? usual : this.#find(key, named)
     this.#slots.settle(slot, bytes, statement.id)
+  }
+
+  /** Finds the statement of a message, which may have an identifier that looks like a name. */
+  #find(key: StatementKey, message: string): Statement {
+    const known = this.#statements.find(key)
+    if (known !== undefined) return known
+    for (const text of similarTexts(message)) {
+      const similar = text === key.text ? undefined : this.#statements.find({ ...key, text })
+      if (similar !== undefined) return similar
+    }
+    return this.#statements.add(key, message)
   }
 
   /** Returns the OpenTelemetry event name or scope of an event, or an empty text if it has neither. */
@@ -155,7 +168,10 @@ export class UsageMeter {
           statement.bytes += bytes
           statement.events += events
         },
-        wordsOf: id => statements.byId(id),
+        wordsOf: id => {
+          const statement = statements.byId(id)
+          return statement?.isKnown ? statement : undefined
+        },
       },
       this.#random,
     )

@@ -18,8 +18,8 @@ describe('the difference of two statements', () => {
     ],
     [
       'after the last of several values',
-      'of 7 in 12 ms the order was placed 3',
-      'of 8 in 5 ms the order was paid 4',
+      'of 7 in 12 cm the order was placed 3',
+      'of 8 in 5 cm the order was paid 4',
       3,
       18,
     ],

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { statementText } from '../../src/usage/statement-text.ts'
+import { similarTexts, statementText } from '../../src/usage/statement-text.ts'
 import { anyCharacter } from '../support/any-character.ts'
 import { cpuMs } from '../support/cpu-ms.ts'
 import { randomFrom } from '../support/random.ts'
@@ -10,9 +10,17 @@ describe('the text of a statement is its message without', () => {
     ['quoted parts that were cut off', 'received {"email":"a@b.cd","note":"call me at', 'received {*'],
     ['the rest of a line with an unclosed quote', 'said "hello" and "bye for now', 'said * and *'],
     ['encoded e-mail addresses', 'GET /users/bob.smith%40example.com/orders failed', 'GET * failed'],
-    ['numbers', 'order 1234 placed in 35.5 ms', 'order * placed in * ms'],
+    ['numbers', 'order 1234 placed in 35.5 ms', 'order * placed in *'],
     ['signs of numbers', 'moved by -5, then +3 and 1e-7', 'moved by *, then * and *'],
-    ['numbers at a word', 'worker7 took 12ms, worker12 took 7s', 'worker* took *ms, worker* took *s'],
+    ['numbers at a word', 'worker7 took 12ms, worker12 took 7s', 'worker* took *, worker* took *'],
+    ['units of times', 'took 12ms, 1.2s, 3 ms or 0.5 s', 'took * or *'],
+    ['units of sizes', 'read 512 B of 1.5 KB and 3MiB to 4kB', 'read * of * and * to *'],
+    ['amounts of money', 'paid $5.00 or €7', 'paid * or *'],
+    ['signs of numbers in lists', 'at (-3, 4) and (5, -6)', 'at (*) and (*)'],
+    ['hyphens for missing values', 'GET 304 - 1.5 ms and GET 204 -', 'GET * and GET *'],
+    ['IPv6 addresses before a colon', 'from 2001:db8::a1: refused by ::1: closed', 'from *: refused by *: closed'],
+    ['names of pods without a digit', 'checkout-bcdfghjklm-xkqzb on fluentd-xkqzb', 'checkout-* on fluentd-*'],
+    ['short identifiers', 'video dQw4w9WgXcQ of UCuAXFkgsw1L', 'video * of *'],
     ['lists of numbers', 'ids 1, 2, 3 and 4', 'ids * and *'],
     ['times', 'at 10:30:01.123 on 2026-11-22', 'at * on *'],
     ['addresses of machines', 'from 10.0.0.1:8080 closed', 'from * closed'],
@@ -89,6 +97,9 @@ describe('the text of a statement is its message without', () => {
     'getUserById, api_getUserByIdOrByKey, order-service_handleRequest, XMLHttpRequest',
     'cafe: bad, add_face, cafe:bad:dead:beef, am:pm, std::add',
     'be ad da de ab',
+    'session: closed, token: expired, key: missing',
+    'open mysql-https and x-http, btrfs',
+    'ms and KB of s',
     'src/components/App/UserService.ts, Express/Fastify, AES/CBC, I/O, C++, a+b',
     'bad \\" luck',
     'may march on, sat in the sun, May I?, I am Mon',
@@ -152,7 +163,7 @@ describe('random identifiers do not make statements of their own', () => {
     ['nanoids', random => ofChars(base64url, 21, random), [...contexts, '/v1/#/items'], 0.3],
     ['ids with a prefix', random => `cus_${ofChars(base62, 14, random)}`, [...contexts, '/v1/#/items'], 0.3],
     ['base64', base64, contexts, 0.3],
-    ['base64 in a path', base64, ['/v1/#/items'], 2],
+    ['base64 in a path', base64, ['/v1/#/items'], 3],
     ['keys of 256 bits', random => ofChars(base64url, 43, random), [...contexts, '/v1/#/items'], 0.3],
     [
       'JSON web tokens',
@@ -192,11 +203,33 @@ it.each([
     'GET /users/-V1StGXR8_Z5jdHi6BmyTa/cart/user',
     'GET /users/*/cart/user',
   ],
+  ['a part of one letter in a path stays', 'GET /u/V1StGXR8_Z5jdHi6BmyTa/posts', 'GET /u/*/posts'],
   ['signs before a value go', 'order -_V1StGXR8Z5jdHi6BmyT for +/TClZgMrQxt66DC7bruOxg8jbksawK=', 'order * for *'],
   ['names in a path after base64 stay', 'GET /v1/aB3/xY+z9Kq/T7cVg4aB/3bKx/items/byEmail', 'GET /v*/items/byEmail'],
-  ['the sign of a number is not that of base64', 'moved from 5 -10 +0000', 'moved from * * *'],
+  ['the sign of a number is not that of base64', 'moved from 5 -10 +0000', 'moved from *'],
 ])('beside random identifiers, %s', (_, message, text) => {
   expect(statementText(message)).toBe(text)
+})
+
+describe('a word that may be a name or an identifier', () => {
+  it('may make the message one of a known statement', () => {
+    const message = '[MailService] [req-bSarmEYsTt] start'
+    expect([...similarTexts(message)]).toContain('[MailService] [req-*] start')
+  })
+
+  it.each([
+    ['a sign first', 'GET /r/-HdIJnJM/orders', 'GET /r/*/orders'],
+    ['a sign last', 'GET /r/HdIJnJM_/orders', 'GET /r/*/orders'],
+    ['two signs', 'GET /r/Ahd--Mn/orders', 'GET /r/*/orders'],
+    ['what looks like a prefix', 'GET /r/du_yrF6-TUU/orders', 'GET /r/*/orders'],
+    ['a sign after a prefix', 'req--HdIJnJM started', 'req-* started'],
+  ])('may have %s', (_, message, text) => {
+    expect([...similarTexts(message)]).toContain(text)
+  })
+
+  it.each(['order placed by customer-service', 'Order 5 placed'])('is none of: %s', message => {
+    expect([...similarTexts(message)]).toEqual([])
+  })
 })
 
 describe('whatever a message holds', () => {

@@ -13,6 +13,8 @@ interface Logged {
   readonly dataset: string
   readonly counted: CountedEvent
   readonly bytes: number
+  /** One message of the statement, from which it has its text. By default the message of the event. */
+  readonly usual?: string | undefined
 }
 
 /** A generator of random numbers from 0 to 1 that gives the same ones for the same seed. */
@@ -32,9 +34,9 @@ function meterWith(seed: number): UsageMeter {
 /** Exact bytes and events by dataset, level and text. */
 function countedSlowly(events: readonly Logged[]): Map<string, { bytes: number; events: number }> {
   const counts = new Map<string, { bytes: number; events: number }>()
-  for (const { dataset, counted, bytes } of events) {
+  for (const { dataset, counted, bytes, usual } of events) {
     const { level, message } = counted.event as { level: string; message: string }
-    const key = `${dataset} ${level} ${statementText(message)}`
+    const key = `${dataset} ${level} ${statementText(usual ?? message)}`
     const count = counts.get(key) ?? { bytes: 0, events: 0 }
     counts.set(key, { bytes: count.bytes + bytes, events: count.events + 1 })
   }
@@ -57,10 +59,15 @@ function application(style: string, seed: number, count: number): Logged[] {
     return digits
   }
   const uuid = () => [8, 4, 4, 4, 12].map(hex).join('-')
+  /** The latest identifier, which may look like a name. */
+  let id = ''
   const base64url = (length: number) => {
     const chars = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-    return Array.from({ length }, () => chars.charAt(pick(64))).join('')
+    id = Array.from({ length }, () => chars.charAt(pick(64))).join('')
+    return id
   }
+  const podHash = (length: number) =>
+    Array.from({ length }, () => 'bcdfghjklmnpqrstvwxz2456789'.charAt(pick(27))).join('')
   const date = () => new Date(1.7e12 + pick(1e11))
   const message: Record<string, (noun: string, verb: string) => string> = {
     constant: (noun, verb) => `${noun} ${verb}`,
@@ -81,6 +88,14 @@ function application(style: string, seed: number, count: number): Logged[] {
     Chinese: (noun, verb) => `用户${pick(1e6)}的${noun}${verb}，耗时${pick(99)}毫秒`,
     'names and values': (noun, verb) => `user=${hex(6)} ip=10.0.0.${pick(255)} ${noun}=${pick(99)} ${verb}`,
     'a random id in a path': (noun, verb) => `GET /users/${base64url(22)}/${noun}/${verb}`,
+    'a short id in a path': (noun, verb) => `PUT /r/${base64url(11)}/${noun}-${verb}`,
+    'a short id first': (noun, verb) => `${base64url(11)} ${noun} ${verb}`,
+    'a short id beside a name': (noun, verb) => `[MailService] [req-${base64url(11)}] ${noun} ${verb}`,
+    'units that vary': (noun, verb) =>
+      `${noun} took ${pick(2) ? `${pick(900)}ms` : `${pick(90) / 10}s`} for ${pick(900)} ${pick(2) ? 'KB' : 'B'} ${verb}`,
+    'addresses of all kinds': (noun, verb) =>
+      `${pick(2) ? '10.0.0.1' : `2001:db8::${hex(4)}`}: ${noun} ${verb} at (${pick(9) - 5}, ${pick(9) - 5})`,
+    'names of pods': (noun, verb) => `checkout-${podHash(9)}-${podHash(5)} ${noun} ${verb}`,
     'the thread and the class': (noun, verb) =>
       `${date().toISOString()}  INFO ${pick(9999)} --- [nio-8080-exec-${pick(9)}] c.e.shop.${noun} : ${verb} ${pick(1e5)}`,
     'dates with names': (noun, verb) => `[${date().toUTCString()}] ${noun} ${verb} until ${date().toUTCString()}`,
@@ -105,7 +120,8 @@ function application(style: string, seed: number, count: number): Logged[] {
     const { severity, dataset } = statement
     const event = { level: severity === 4 ? 'error' : 'info', message: statement.message() }
     const bytes = statement.bytes + pick(statement.bytes)
-    return { dataset, counted: { event, severity, resource: undefined }, bytes }
+    const usual = id === '' ? event.message : event.message.replace(id, 'dQw4w9WgXcQ')
+    return { dataset, counted: { event, severity, resource: undefined }, bytes, usual }
   })
 }
 
@@ -132,14 +148,14 @@ function expectTopTen(statements: Usage['statements'], events: readonly Logged[]
 it('counts statements of a list, of JSON and of an access log exactly, although they have values alone', () => {
   const random = randomFrom(1)
   const meter = meterWith(1)
-  const logged = { '[*]': 0, '{*}': 0, '* - - [* *] *': 0 }
+  const logged = { '[*]': 0, '{*}': 0, '* - - [*] *': 0 }
   for (let n = 0; n < 60_000; n++) {
     const id = Math.floor(random() * 1e6)
     const [text, message] = (
       [
         ['[*]', `[${id},${id + 1}]`],
         ['{*}', `{"id":${id}}`],
-        ['* - - [* *] *', `10.0.0.${id % 256} - - [10/Oct/2026:13:55:36 +0000] "GET /${id} HTTP/1.1" 200 ${id}`],
+        ['* - - [*] *', `10.0.0.${id % 256} - - [10/Oct/2026:13:55:36 +0000] "GET /${id} HTTP/1.1" 200 ${id}`],
       ] as const
     )[Math.floor(random() ** 4 * 3)] as [keyof typeof logged, string]
     const bytes = Math.round(300 * (1 + random() * 5))
@@ -166,6 +182,12 @@ describe('an application with a hundred log statements', () => {
     'Chinese',
     'names and values',
     'a random id in a path',
+    'a short id in a path',
+    'a short id first',
+    'a short id beside a name',
+    'units that vary',
+    'addresses of all kinds',
+    'names of pods',
     'the thread and the class',
     'dates with names',
     'words for values',
