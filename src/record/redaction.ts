@@ -200,7 +200,7 @@ export class Redaction implements RedactionRules {
   statementOf(event: object): object {
     const fields = event as Record<string, unknown>
     return Object.fromEntries(
-      ['level', 'message', 'event_name'].map(name => {
+      ['level', 'message', 'msg', 'event_name', 'event', 'name'].map(name => {
         const value = fields[name]
         const isShown = typeof value === 'string' && !this.#isCensored(name)
         return [name, isShown ? this.maskText(value) : undefined]

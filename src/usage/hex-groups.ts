@@ -9,11 +9,13 @@ const maxGroupChars = 4
 const bytes = /(?=(?:[\da-f]{2} ){0,7}(?:\d[a-f]|[a-f]\d))(?:[\da-f]{2} ){2,400}[\da-f]{2}(?![\w:-])/iy
 /** Any bytes, after the name with which Node prints them. */
 const bytesOfBuffer = /[\da-f]{2}(?: [\da-f]{2}){0,400}/y
+/** A digest behind its first bytes, as stores of files name their directories: `ab/cd/abcd…`. */
+const digestInPath = /[\da-f]{2}\/(?:[\da-f]{2}\/){0,3}[\da-f]{16,128}(?!\w)/iy
 const bufferName = '<Buffer '
 
 /**
- * Returns the end of an address (`fe80::a:1`, `ca:1f:b3:00:de:ad`) or of a list of bytes (`1f da 3e`), or 0 if there is
- * none. `start` and `wordEnd` are those of one of its groups of hexadecimal digits: the first, or the one after `::`.
+ * Returns the end of an address (`fe80::a:1`, `ca:1f:b3:00:de:ad`), of a list of bytes (`1f da 3e`) or of a digest in a
+ * path (`ab/cd/abcd…`), or 0 if there is none. `start` and `wordEnd` are those of one of its groups of hexadecimal digits: the first, or the one after `::`.
  */
 export function hexGroupsEnd(message: string, start: number, wordEnd: number): number {
   const length = wordEnd - start
@@ -23,7 +25,9 @@ export function hexGroupsEnd(message: string, start: number, wordEnd: number): n
   if (wordEnd === message.length) return 0
   const next = message.charCodeAt(wordEnd)
   if (next === colon) return addressEnd(message, start)
-  return next === space && length === 2 ? bytesEnd(message, start) : 0
+  if (length !== 2) return 0
+  if (next === slash) return endOf(digestInPath, message, start)
+  return next === space ? bytesEnd(message, start) : 0
 }
 
 function addressEnd(message: string, start: number): number {
@@ -73,5 +77,6 @@ function endOf(pattern: RegExp, message: string, start: number): number {
 }
 
 const space = 0x20
+const slash = 0x2f
 const colon = 0x3a
 const lessThan = 0x3c

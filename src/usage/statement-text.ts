@@ -390,6 +390,11 @@ const restOfDate = /,?[ /-](?:(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec
 
 /** Adds a word with digits, up to its first value. The rest of an identifier is as variable. */
 function addMixed(message: string, start: number, end: number): void {
+  if (classOf(message.charCodeAt(start)) & is.upper && articleNumber.test(message.slice(start, end))) {
+    addWord(message, start, message.indexOf('-', start) + 1)
+    addValue()
+    return
+  }
   let at = start
   while (at < end) {
     let partEnd = at
@@ -423,6 +428,9 @@ function addMixed(message: string, start: number, end: number): void {
     at = partEnd + 1
   }
 }
+
+/** Such as `SKU-GJA-790`. Its letters vary as its digits do. */
+const articleNumber = /^[A-Z]{2,8}(?:-[A-Z]{1,4})+-\d{3,}$/
 
 /** True for the unit of a time or a size, directly after a number. */
 function isUnit(message: string, start: number, end: number): boolean {

@@ -118,8 +118,8 @@ export class UsageMeter {
     const { shown } = this.#deps
     const sampled = shown === undefined ? counted : { ...counted, event: shown(counted.event) }
     const usual = this.#statements.byId(this.#slots.ownerOf(slot))
-    const { message } = (sampled.event ?? {}) as { message?: unknown }
-    const isName = typeof message !== 'string'
+    const message = messageOf(sampled.event)
+    const isName = message === undefined
     const named = isName ? this.#nameOf(sampled) : message
     // A constant message need not be read: it is the text of its statement.
     const text = isName ? nameText(named) : usual?.text === named ? named : statementText(named)
@@ -141,10 +141,15 @@ export class UsageMeter {
     return this.#statements.add(key, message)
   }
 
-  /** Returns the OpenTelemetry event name or scope of an event, or an empty text if it has neither. */
+  /** Returns what names an event without a `message`, or an empty text if nothing does. */
   #nameOf({ event, resource }: CountedEvent): string {
-    const { event_name: name } = (event ?? {}) as { event_name?: unknown }
-    if (typeof name === 'string') return name
+    const message = messageOf(event)
+    if (message !== undefined) return message
+    const names = (event ?? {}) as Record<string, unknown>
+    for (const field of nameFields) {
+      const name = names[field]
+      if (typeof name === 'string') return name
+    }
     return resource === undefined ? '' : this.#scopeNameOf(resource)
   }
 
@@ -251,6 +256,15 @@ function isSame(one: StatementKey, other: StatementKey): boolean {
   return (
     one.text === other.text && one.level === other.level && one.dataset === other.dataset && one.isName === other.isName
   )
+}
+
+/** Fields that name an event without a message: the first is that of OpenTelemetry. */
+const nameFields = ['event_name', 'event', 'name']
+
+function messageOf(event: object | null): string | undefined {
+  const { message, msg } = (event ?? {}) as { message?: unknown; msg?: unknown }
+  if (typeof message === 'string') return message
+  return typeof msg === 'string' ? msg : undefined
 }
 
 function nameText(name: string): string {

@@ -292,6 +292,17 @@ describe('counts', () => {
     expect(statements.map(({ text }) => text).sort()).toEqual(['[http-server *]', '[no message]', '[order.placed]'])
   })
 
+  it.each([
+    [{ msg: 'order 7 placed', event: 'e' }, 'order * placed'],
+    [{ event: 'order.placed', name: 'n' }, '[order.placed]'],
+    [{ name: 'order placed' }, '[order placed]'],
+    [{ message: { a: 1 }, event: { b: 2 } }, '[no message]'],
+  ])('show an event without a message by the field that names it: %j', (event, text) => {
+    const meter = meterWith(1)
+    meter.add('d', { event, severity: 2, resource: undefined }, 100)
+    expect(meter.usage(1).statements).toMatchObject([{ text }])
+  })
+
   it('show the scope of a package by its whole name', () => {
     const meter = meterWith(1)
     const resource = Buffer.from('@opentelemetry/instrumentation-http')

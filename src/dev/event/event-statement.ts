@@ -5,10 +5,14 @@ import { statementText } from '../../usage/statement-text.ts'
  * or the name of the event or its scope in brackets.
  */
 export function eventStatement(event: Readonly<Record<string, unknown>>): string {
-  const { message } = event
-  if (typeof message === 'string') return statementText(message)
-  const name = event.event_name ?? scopeName(event.scope)
-  return typeof name === 'string' && name !== '' ? `[${statementText(name)}]` : '[no message]'
+  const message = [event.message, event.msg].find(isText)
+  if (message !== undefined) return statementText(message)
+  const name = [event.event_name, event.event, event.name, scopeName(event.scope)].find(isText)
+  return name === undefined || name === '' ? '[no message]' : `[${statementText(name)}]`
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
 }
 
 function scopeName(scope: unknown): unknown {
