@@ -17,6 +17,8 @@ const minLongIdChars = 41
 const maxShortPrefixChars = 4
 /** Maximum length of hexadecimal digits in a path that may be the first part of base64. Most are an identifier. */
 const maxHexPartChars = 3
+/** Maximum number of characters before a part of a JSON web token that are read again. */
+const maxHeaderChars = 500
 /** Number of characters at the end of a word that are compared with the listed words. */
 const maxNameChars = 64
 
@@ -256,6 +258,9 @@ function readWord(message: string, start: number, end: number): void {
     isHexadecimalValue ||
     (maxPartLength >= maxPartChars && script === 0 && (rises === 0 || digits > 0)) ||
     (mayBeEncoded && isEncoded(message, valueStart, at, valueStart > start ? 'prefix' : 'none'))
+  if (!word.isValue && text[length - 1] === dot && text[length - 2] === asterisk && isInToken(message, start)) {
+    setValue(start, skipWhile(message, at, end, is.word | is.joint))
+  }
   if (!word.isValue && partLength < at - start) findPodSuffix(message, start, at)
   word.kind = mayBeListed[hash & 1023] === 1 ? kindOf(message.slice(Math.max(start, at - maxNameChars), at)) : 0
   if (mayGoOn(at - start, next)) readOn(message, start, end)
@@ -273,6 +278,17 @@ function readPossible(message: string, start: number, end: number): void {
   first = skipWhile(message, first, runEnd, is.joint)
   setValue(first, runEnd)
   if (first === start) dropSigns('-_')
+}
+
+/** True in a JSON web token, which may be cut off: `eyJhbGciOiJIUzI1NiJ9.eyJzdWIi...`. */
+function isInToken(message: string, start: number): boolean {
+  let first = start
+  while (start - first < maxHeaderChars && isInBase64Url(message.charCodeAt(first - 1))) first--
+  return message.startsWith('eyJ', first)
+}
+
+function isInBase64Url(unit: number): boolean {
+  return unit === dot || (classOf(unit) & (is.word | is.joint)) !== 0
 }
 
 /** Finds the random end of the name of a pod. It has no vowel, so that it is no word, and may have no digit. */
