@@ -277,14 +277,21 @@ export class DatasetQueue {
   /**
    * Returns the next batch that may be sent now. An open batch that is due is sealed only here, when a request can be
    * made. During an outage the open batch goes on filling, so that the outage does not leave many small batches.
+   *
+   * If the events may be the reason for a pause, the probe is one event. Of a large batch, a few events to blame would have
+   * each probe refused.
    */
   dequeue(nowMs: number): Batch | undefined {
     if (this.#notBeforeMs > nowMs) return undefined
     const ready = this.#isTurnOfReloaded
       ? (takeReady(this.#reloaded, nowMs) ?? this.#takeNew(nowMs))
       : (this.#takeNew(nowMs) ?? takeReady(this.#reloaded, nowMs))
-    if (ready !== undefined) this.#isTurnOfReloaded = !ready.isReloaded
-    return ready
+    if (ready === undefined) return undefined
+    this.#isTurnOfReloaded = !ready.isReloaded
+    if (ready.count === 1 || this.#pause?.mayBeForEvents !== true) return ready
+    const [first, rest] = ready.splitAt(1)
+    this.requeue(rest)
+    return first
   }
 
   /** False if no batch can be sent now. Of many datasets few have one, so this is asked before each `dequeue`. */
@@ -440,8 +447,8 @@ export class DatasetQueue {
   }
 
   /** Pauses the dataset, or prolongs its pause: the next probe is due at that time. */
-  pauseUntil(untilMs: number, { refusals, status, reason }: PauseCause): void {
-    this.#pause = { kind: 'waiting', untilMs, refusals, status, reason }
+  pauseUntil(untilMs: number, { refusals, status, reason, mayBeForEvents }: PauseCause): void {
+    this.#pause = { kind: 'waiting', untilMs, refusals, status, reason, mayBeForEvents }
   }
 
   unpause(): void {
@@ -451,8 +458,8 @@ export class DatasetQueue {
   /** Notes that a batch is in flight: if the dataset is paused, as a probe. */
   beginProbe(): void {
     if (this.#pause === undefined) return
-    const { refusals, status, reason } = this.#pause
-    this.#pause = { kind: 'probing', refusals, status, reason }
+    const { refusals, status, reason, mayBeForEvents } = this.#pause
+    this.#pause = { kind: 'probing', refusals, status, reason, mayBeForEvents }
   }
 
   /**

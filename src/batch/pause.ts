@@ -19,6 +19,8 @@ export interface PauseCause {
   readonly status: number
   /** The service's reason for the last refusal. */
   readonly reason: string
+  /** True if some of the events may be the reason, and not the path to the service. */
+  readonly mayBeForEvents: boolean
 }
 
 interface Waiting {

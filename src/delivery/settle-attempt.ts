@@ -77,6 +77,16 @@ interface RefusedFor {
   readonly reason: string
 }
 
+/** The answer that pauses a dataset. */
+interface PausedFor {
+  readonly status: number
+  readonly reason: string
+  /** Time until the next probe, in milliseconds; by default it grows with the number of probes. */
+  readonly probeAfterMs?: number | undefined
+  /** True if some of the events may be the reason; false by default. */
+  readonly mayBeForEvents?: boolean
+}
+
 /**
  * After this many requests that look for the refused events of one batch, further requests are delayed by
  * `slowRequestMs`.
@@ -192,7 +202,8 @@ export class AttemptSettler {
         return this.#splitTooLarge(ended)
       case 'unsupported-encoding': {
         queue.requeue(batch)
-        if (encoding === 'none') return this.#pauseDataset(ended, 415, 'the media type is not supported')
+        if (encoding === 'none')
+          return this.#pauseDataset(ended, { status: 415, reason: 'the media type is not supported' })
         return this.#stepDown(encoding)
       }
       case 'rejected':
@@ -304,7 +315,7 @@ export class AttemptSettler {
     else queue.requeueLast(batch)
     const followsAtOnce = mayFollowAtOnce && queue.waitingCount > 1
     if (followsAtOnce) this.#probesAtEnd++
-    this.#pauseDataset(ended, status, reason, followsAtOnce ? 0 : undefined)
+    this.#pauseDataset(ended, { status, reason, probeAfterMs: followsAtOnce ? 0 : undefined })
   }
 
   #settleAnswered(ended: EndedAttempt, outcome: Outcome & { kind: 'delivered' | 'partly-rejected' }): void {
@@ -500,7 +511,7 @@ export class AttemptSettler {
       case 'drop':
         this.#reject(batch, refused)
     }
-    if (mustPause) this.#pauseDataset(ended, status, reason)
+    if (mustPause) this.#pauseDataset(ended, { status, reason, mayBeForEvents: true })
   }
 
   #reject(batch: Batch, refused: RefusedFor): void {
@@ -530,10 +541,9 @@ export class AttemptSettler {
   /**
    * Holds the dataset's batches back until a probe is accepted. No event is lost, and the service is not flooded. A dataset
    * that waits already goes on waiting: this attempt began before its pause.
-   *
-   * @param probeAfterMs time until the next probe; grows with the number of probes by default
    */
-  #pauseDataset({ queue, wasProbing }: EndedAttempt, status: number, reason: string, probeAfterMs?: number): void {
+  #pauseDataset({ queue, wasProbing }: EndedAttempt, refused: PausedFor): void {
+    const { status, reason, probeAfterMs, mayBeForEvents = false } = refused
     const { pause } = queue
     if (pause !== undefined && !wasProbing) return
     const refusals = (pause?.refusals ?? 0) + 1
@@ -541,7 +551,7 @@ export class AttemptSettler {
     const delayMs = probeAfterMs ?? (this.#deps.isProcessEnding() ? maxProbeDelayMs : growingMs)
     const nowMs = monotonicMs()
     const untilMs = nowMs + delayMs * (0.5 + Math.random() / 2)
-    queue.pauseUntil(untilMs, { refusals, status, reason })
+    queue.pauseUntil(untilMs, { refusals, status, reason, mayBeForEvents })
     const { diagnostics } = this.#deps
     if (diagnostics.has('paused')) {
       diagnostics.emit('paused', { dataset: queue.dataset, status, reason, refusals, delayMs: untilMs - nowMs })

@@ -639,6 +639,20 @@ describe('when the service refuses events', () => {
     expect(ledger).toMatchObject({ dropped: count / 50, pending: 0 })
   })
 
+  it.each(range(8))(
+    'two poison events in each hundred of 10,000 hold up the others for seconds only (%i)',
+    async () => {
+      const { log, arrived, ledger } = pipelineTo(async ({ lines }) => {
+        await new Promise(resolve => setTimeout(resolve, 1 + Math.random()))
+        return lines.some(line => JSON.parse(line).n % 50 === 7) ? rejected : delivered
+      })
+      for (const n of range(10_000)) log(n)
+      await vi.advanceTimersByTimeAsync(12_000)
+      expect(numbers(arrived)).toHaveLength(9800)
+      expect(ledger).toMatchObject({ dropped: 200, pending: 0 })
+    },
+  )
+
   it('drops only the refused events of a batch, however long their search takes at a low rate', async () => {
     const poison = [0, 1, 2, 3, 4, 700, 701, 1500, 2250, 2999]
     const isPoison = ({ dataset, lines }: { dataset: string; lines: readonly string[] }) =>
