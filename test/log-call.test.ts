@@ -266,6 +266,20 @@ it.each<[string, ShipperOptions]>([
   expect(shipping.emulator.events('d').at(-1)).toMatchObject({ message: 'm', logferry: { cut: true } })
 })
 
+it.each<[string, (i: number) => [PropertyKey, PropertyDescriptor]]>([
+  ['symbols', i => [Symbol(i), { value: i, enumerable: true }]],
+  ['names that are not enumerable', i => [`k${i}`, { value: i }]],
+])('an object of 20,000 %s that is referred to 60 times is not copied each time for a transform', async (_, member) => {
+  await using shipping = await startShipping()
+  const shipper = shipping.ship({ transform: event => event })
+  const object = { shown: 1 }
+  for (let i = 0; i < 20_000; i++) Object.defineProperty(object, ...member(i))
+  const times = Array(60).fill(object)
+  expect(callMs(() => shipper.ship({ message: 'm', times }))).toBeLessThan(200)
+  await shipper.flush()
+  expect(shipping.emulator.events('d').at(-1)).toMatchObject({ message: 'm', times: Array(60).fill({ shown: 1 }) })
+})
+
 it.each<[string, (logger: winston.Logger) => void]>([
   ['is returned by a toJSON', logger => logger.info('m', { toJSON: () => slowFields(1000, {}) })],
   ['comes before its text', logger => logger.info(slowFields(1000, {}) as unknown as string, 'm')],
