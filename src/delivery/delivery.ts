@@ -137,6 +137,7 @@ export class Delivery {
     this.#settler = new AttemptSettler({
       ...deps,
       queueFor: dataset => batches.queueFor(dataset),
+      datasetCount: () => batches.datasetCount,
       probePaused: isProbed => batches.probePaused(isProbed),
       hasDeadline: nowMs => nowMs < this.#endMs,
       isProcessEnding: () => this.#sendNow !== undefined,

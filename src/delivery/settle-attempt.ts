@@ -34,6 +34,7 @@ import {
 
 export interface AttemptSettlerDeps {
   readonly queueFor: (dataset: string) => DatasetQueue
+  readonly datasetCount: () => number
   /** Makes the next probe of each dataset due that is paused because of an answer with such a status. */
   readonly probePaused: (isProbed: (status: number) => boolean) => void
   /** Returns true while there is only a limited time to deliver. */
@@ -98,6 +99,8 @@ const slowRequestMs = 200
  * at once.
  */
 const refusalsUntilPause = 64
+/** Number of refused requests of any dataset in a row after which the service counts as one that refuses everything. */
+const refusedUntilAll = 64
 /** Number of 429s in a row after which they are reported if the service does not say how long to wait. */
 const refusalsUntilWarned = 5
 /** Time for which the service counts as inconsistent after it has accepted an event that it had refused. */
@@ -115,6 +118,8 @@ const maxProbesAtEnd = 3
 /** Number of accepted requests of which the size is known. */
 const maxAccepted = 32
 const firstProbeDelayMs = 1000
+/** Mean time between the probes of all datasets while the service refuses everything, in milliseconds. */
+const betweenProbesMs = 50
 const maxProbeDelayMs = 60_000
 /**
  * Minimum time between two accepted probes after which all datasets are probed that are paused because of one status, in
@@ -150,6 +155,8 @@ export class AttemptSettler {
   readonly #probedAllAtMs = new Map<number, number>()
   /** Number of pieces refused since the last acceptance, each counted once. */
   #refusalsInRow = 0
+  /** Number of requests that the service has refused since the last acceptance. */
+  #refusedInRow = 0
   /** Number of probes after a 403 that followed at once, since the last acceptance. */
   #probesAtEnd = 0
 
@@ -178,6 +185,8 @@ export class AttemptSettler {
     const ended: EndedAttempt = { batch, queue, encoding, startedAtMs, wasProbing: queue.endProbe() }
     this.#endPause(ended, outcome)
     if (isFailureOfDataset(outcome)) queue.onFailed(startedAtMs)
+    if (isAcceptance(outcome)) this.#refusedInRow = 0
+    else if (outcome.kind !== 'retryable') this.#refusedInRow++
     if (outcome.kind !== 'retryable') {
       breaker.onAnswered()
       this.#failure = undefined
@@ -541,13 +550,17 @@ export class AttemptSettler {
   /**
    * Holds the dataset's batches back until a probe is accepted. No event is lost, and the service is not flooded. A dataset
    * that waits already goes on waiting: this attempt began before its pause.
+   *
+   * A service that refuses everything gets the probes of thousands of datasets at a bounded rate. Once it accepts one of
+   * them, all others follow at once.
    */
   #pauseDataset({ queue, wasProbing }: EndedAttempt, refused: PausedFor): void {
     const { status, reason, probeAfterMs, mayBeForEvents = false } = refused
     const { pause } = queue
     if (pause !== undefined && !wasProbing) return
     const refusals = (pause?.refusals ?? 0) + 1
-    const growingMs = Math.min(firstProbeDelayMs * 2 ** (refusals - 1), maxProbeDelayMs)
+    const spreadMs = this.#refusedInRow < refusedUntilAll ? 0 : this.#deps.datasetCount() * betweenProbesMs
+    const growingMs = Math.min(Math.max(firstProbeDelayMs * 2 ** (refusals - 1), spreadMs), maxProbeDelayMs)
     const delayMs = probeAfterMs ?? (this.#deps.isProcessEnding() ? maxProbeDelayMs : growingMs)
     const nowMs = monotonicMs()
     const untilMs = nowMs + delayMs * (0.5 + Math.random() / 2)

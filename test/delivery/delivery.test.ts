@@ -923,6 +923,20 @@ describe('when the service refuses the token, the dataset or the address', () =>
     expect(sorted(numbers(arrived))).toEqual(range(257))
   })
 
+  it.each<Outcome>([blocked, rejected])(
+    'a thousand datasets cost few requests after the first of each, and are delivered soon: %o',
+    async answer => {
+      let isWell = false
+      const { log, arrived, sent } = pipelineTo(() => (isWell ? delivered : answer))
+      for (const n of range(1000)) log(n, { dataset: `d${n}` })
+      await vi.advanceTimersByTimeAsync(20_000)
+      expect(sent.length).toBeLessThan(1000 + 64 + 20 * 40)
+      isWell = true
+      await vi.advanceTimersByTimeAsync(10_000)
+      expect(sorted(numbers(arrived))).toEqual(range(1000))
+    },
+  )
+
   it('other datasets are delivered', async () => {
     const { log, arrived, ledger } = pipelineTo(({ dataset }) => (dataset === 'closed' ? blocked : delivered), {
       maxBatchEvents: 10,
