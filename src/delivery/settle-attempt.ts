@@ -113,11 +113,19 @@ const blockedForSizeMs = 60_000
 const partOfProbe = 8
 /** Number of probes in a row that are cut. 100,000 events, the most of a batch, are cut six times to one event if they are alike. */
 const maxCutProbes = 8
-/** Number of probes after a 403 that follow at once while there is only a limited time to deliver. */
+/**
+ * Number of probes after a 403 that follow at once while there is only a limited time to deliver, and of probes for which the
+ * end of the process waits if some of the events may be the reason.
+ */
 const maxProbesAtEnd = 3
 /** Number of accepted requests of which the size is known. */
 const maxAccepted = 32
 const firstProbeDelayMs = 1000
+/**
+ * The same if some of the events may be the reason. A batch with many events to blame pauses its dataset again and again, and
+ * the first probe, one event, mostly ends that.
+ */
+const firstProbeOfEventsMs = 100
 /** Mean time between the probes of all datasets while the service refuses everything, in milliseconds. */
 const betweenProbesMs = 50
 const maxProbeDelayMs = 60_000
@@ -560,8 +568,10 @@ export class AttemptSettler {
     if (pause !== undefined && !wasProbing) return
     const refusals = (pause?.refusals ?? 0) + 1
     const spreadMs = this.#refusedInRow < refusedUntilAll ? 0 : this.#deps.datasetCount() * betweenProbesMs
-    const growingMs = Math.min(Math.max(firstProbeDelayMs * 2 ** (refusals - 1), spreadMs), maxProbeDelayMs)
-    const delayMs = probeAfterMs ?? (this.#deps.isProcessEnding() ? maxProbeDelayMs : growingMs)
+    const firstMs = mayBeForEvents ? firstProbeOfEventsMs : firstProbeDelayMs
+    const growingMs = Math.min(Math.max(firstMs * 2 ** (refusals - 1), spreadMs), maxProbeDelayMs)
+    const isTooLate = this.#deps.isProcessEnding() && !(mayBeForEvents && refusals <= maxProbesAtEnd)
+    const delayMs = probeAfterMs ?? (isTooLate ? maxProbeDelayMs : growingMs)
     const nowMs = monotonicMs()
     const untilMs = nowMs + delayMs * (0.5 + Math.random() / 2)
     queue.pauseUntil(untilMs, { refusals, status, reason, mayBeForEvents })
