@@ -311,6 +311,7 @@ it('each directory is adopted by one of two processes that adopt at the same tim
     shipper.ship({ n })
     await shipper.close({ timeoutMs: 0 })
   }
+  await sleep(300) // a request that was broken off may arrive yet, and must not be accepted
   emulator.faults.clear()
   const source = `
     await shipper.flush({ timeoutMs: 20_000 })
