@@ -126,6 +126,11 @@ const firstProbeDelayMs = 1000
  * the first probe, one event, mostly ends that.
  */
 const firstProbeOfEventsMs = 100
+/**
+ * Maximum time between probes while the service accepts other datasets, in milliseconds: a dataset whose events are all
+ * refused for a minute is convicted by the next probe.
+ */
+const maxProbeOfEventsMs = 15_000
 /** Mean time between the probes of all datasets while the service refuses everything, in milliseconds. */
 const betweenProbesMs = 50
 const maxProbeDelayMs = 60_000
@@ -568,11 +573,13 @@ export class AttemptSettler {
     if (pause !== undefined && !wasProbing) return
     const refusals = (pause?.refusals ?? 0) + 1
     const spreadMs = this.#refusedInRow < refusedUntilAll ? 0 : this.#deps.datasetCount() * betweenProbesMs
+    const nowMs = monotonicMs()
     const firstMs = mayBeForEvents ? firstProbeOfEventsMs : firstProbeDelayMs
-    const growingMs = Math.min(Math.max(firstMs * 2 ** (refusals - 1), spreadMs), maxProbeDelayMs)
+    const isAlone = mayBeForEvents && nowMs - this.#acceptedAtMs < maxProbeDelayMs
+    const maxMs = isAlone ? maxProbeOfEventsMs : maxProbeDelayMs
+    const growingMs = Math.min(Math.max(firstMs * 2 ** (refusals - 1), spreadMs), maxMs)
     const isTooLate = this.#deps.isProcessEnding() && !(mayBeForEvents && refusals <= maxProbesAtEnd)
     const delayMs = probeAfterMs ?? (isTooLate ? maxProbeDelayMs : growingMs)
-    const nowMs = monotonicMs()
     const untilMs = nowMs + delayMs * (0.5 + Math.random() / 2)
     queue.pauseUntil(untilMs, { refusals, status, reason, mayBeForEvents })
     const { diagnostics } = this.#deps

@@ -653,6 +653,24 @@ describe('when the service refuses events', () => {
     },
   )
 
+  it.each(range(4))(
+    'a dataset of which every event is refused loses them between a minute and 80 s later, while others are accepted (%i)',
+    async () => {
+      const { log, ledger } = pipelineTo(({ dataset }) => (dataset === 'bad' ? rejected : delivered))
+      for (const n of range(100)) log(n, { dataset: 'bad' })
+      const logGood = async (seconds: number) => {
+        for (const second of range(seconds)) {
+          log(second, { dataset: 'good' })
+          await vi.advanceTimersByTimeAsync(1000)
+        }
+      }
+      await logGood(58)
+      expect(ledger.dropped).toBe(0)
+      await logGood(22)
+      expect(ledger.dropped).toBe(100)
+    },
+  )
+
   it('drops only the refused events of a batch, however long their search takes at a low rate', async () => {
     const poison = [0, 1, 2, 3, 4, 700, 701, 1500, 2250, 2999]
     const isPoison = ({ dataset, lines }: { dataset: string; lines: readonly string[] }) =>
