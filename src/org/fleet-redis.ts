@@ -26,8 +26,11 @@ export interface Report {
   readonly isGuest: boolean
   /** Number of requests per second up to which a process asks for each of them, in place of slots of its own. */
   readonly rarePerSecond: number
-  /** True if the process has something to send, and the service has taken no request of it since it joined. */
-  readonly waitsForFirst: boolean
+  /**
+   * True if the process has something to send, and the service has taken no request of it since it joined, or for more than
+   * a round of turns.
+   */
+  readonly isUrgent: boolean
 }
 
 /** The answer of Redis to a report. */
@@ -103,7 +106,7 @@ export class Register {
       wouldRead ? '1' : '',
       isGuest ? '1' : '',
       decimal(report.rarePerSecond),
-      report.waitsForFirst ? '1' : '',
+      report.isUrgent ? '1' : '',
     )
     const [nowMs, renewInMs, stride, guestMs, header, version, sent, mayRead, held]: readonly unknown[] = Array.isArray(
       answer,

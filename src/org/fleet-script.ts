@@ -21,7 +21,7 @@ local id, action, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local need, want, claims = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local limit, header = tonumber(ARGV[7]), ARGV[8]
 local license, knownAt, reads, wantsGuest = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
-local rarePerSecond, waitsForFirst = tonumber(ARGV[13]), ARGV[14] == '1'
+local rarePerSecond, isUrgent = tonumber(ARGV[13]), ARGV[14] == '1'
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -489,7 +489,7 @@ local held = lengthOf(arcs)
 if not place and #arcs > 1 and not isReturning then arcs, free = rearranged(inFewerPieces, arcs, free) end
 -- A process that has made no request yet may change its arcs for ones with a slot that comes sooner. One that has made its
 -- first request may not: it would take the slots that others wait for.
-if not place and held > 0 and waitsForFirst and not isReturning and not hasSlotSoon(arcs) then
+if not place and held > 0 and isUrgent and not isReturning and not hasSlotSoon(arcs) then
   for _, arc in ipairs(arcs) do free[#free + 1] = arc end
   free = joined(free)
   arcs, held = {}, 0
@@ -521,11 +521,14 @@ end
 if not place and not isReturning then arcs, free = rearranged(movedDown, arcs, free) end
 set('free', textOf(free))
 
+local ownMs = nextSlot(arcs)
+
 -- The time of the next slot of the free arcs that no process was given. A time in the distant future is no such slot.
 local function reservedSlot(withinMs)
   local givenMs = number('reservedMs') <= now + 2 * leaseMs and number('reservedMs') or 0
   local fromMs = math.max(givenMs + 1, now + 5)
-  return nextSlots(fromMs, now + withinMs, function(point, atMs) return holds(free, point) and math.floor(atMs) end)
+  local untilMs = math.min(now + withinMs, ownMs)
+  return nextSlots(fromMs, untilMs, function(point, atMs) return holds(free, point) and math.floor(atMs) end)
 end
 
 -- The time of a request besides the slots: the limit is not used whole, so there is room for a few; for two at once. There is
@@ -541,11 +544,10 @@ end
 
 -- Of several processes that have just started, each may still have a slot soon.
 local isSettled = place or isRare(self) or now - self.joinedMs >= 0.1 * leaseMs or number('guestMs') < now - leaseMs / 2
-local ownMs = nextSlot(arcs)
 local hasToWait = wantsGuest == '1' and isSettled and ownMs > now + (place and expected > 0 and leaseMs or soonMs)
--- Where each has its turn, slots of free places are given in good time to processes that wait for their first request. To
--- others they are given shortly before, but so early that enough processes call meanwhile.
-local turnWithinMs = waitsForFirst and leaseMs or math.min(math.max(0.16, 5 / count), 1) * leaseMs
+-- Where each has its turn, slots of free places are given in good time to processes that wait for their first request, or have
+-- missed their turn. To others they are given shortly before, but so early that enough processes call meanwhile.
+local turnWithinMs = isUrgent and leaseMs or math.min(math.max(0.16, 5 / count), 1) * leaseMs
 local guestMs = nil
 if limit > 0 and hasToWait then
   -- After Redis was away, it is not known yet which arcs are free, but processes that send rarely still have their room.

@@ -114,6 +114,9 @@ export class Fleet {
   #isAskedAgain = false
   #startedMs = 0
   #requestsAtStart = 0
+  /** Number of requests as last seen, and the time at which it changed. */
+  #requests = 0
+  #requestedMs = 0
   #calledMs = Number.NEGATIVE_INFINITY
   /** True if events were waiting when Redis was last asked. */
   #wasWaiting = false
@@ -157,7 +160,8 @@ export class Fleet {
     this.#share = undefined
     this.#run++
     this.#startedMs = monotonicMs()
-    this.#requestsAtStart = this.#settings.requests()
+    this.#requestsAtStart = this.#requests = this.#settings.requests()
+    this.#requestedMs = this.#startedMs
     this.#setLease(oneAt(this.#startedMs + answerMs))
     this.#checkTimer = setInterval(() => this.#checkLease(), this.#leaseMs / 10).unref()
     void this.#call()
@@ -237,7 +241,7 @@ export class Fleet {
       isGuest,
       isRare,
       rarePerSecond,
-      waitsForFirst: isWaiting() && !hasRequested,
+      isUrgent: isWaiting() && (!hasRequested || (takesTurns && this.#hasMissedTurn(nowMs))),
     }
   }
 
@@ -314,6 +318,12 @@ export class Fleet {
     this.#settings.onLease(lease)
   }
 
+  /** True if the last request was refused, or none was made at its turn: the next turn is a whole round away. */
+  #hasMissedTurn(nowMs: number): boolean {
+    const roundMs = 1000 / (this.#lease?.perSecond ?? Number.POSITIVE_INFINITY)
+    return nowMs - this.#requestedMs > roundMs + 0.2 * this.#leaseMs
+  }
+
   #hasSlotWithin(ms: number, nowMs: number): boolean {
     return this.#share !== undefined && this.#lease !== undefined && this.#lease.nextMs(nowMs) <= nowMs + ms
   }
@@ -323,6 +333,10 @@ export class Fleet {
    */
   #checkLease(): void {
     const nowMs = monotonicMs()
+    if (this.#settings.requests() !== this.#requests) {
+      this.#requests = this.#settings.requests()
+      this.#requestedMs = nowMs
+    }
     const isUnknown = this.#leasedLimit === undefined && this.#lease !== undefined
     if (this.#limitPerSecond !== this.#leasedLimit || isUnknown) this.apply()
     const isWaiting = this.#settings.isWaiting()

@@ -12,7 +12,8 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import type { Lease } from '../../src/delivery/rate-limiter.ts'
 import type { RedisClient } from '../../src/options/redis-client.ts'
 import { Fleet } from '../../src/org/fleet.ts'
-import { Register, type Report } from '../../src/org/fleet-redis.ts'
+import { Register, type Report, type Share } from '../../src/org/fleet-redis.ts'
+import { Slots } from '../../src/org/slots.ts'
 import { runScript } from '../support/run-script.ts'
 import { startShipping } from '../support/shipping.ts'
 
@@ -33,7 +34,7 @@ const nothing: Report = {
   wouldRead: false,
   isGuest: false,
   rarePerSecond: 0.35,
-  waitsForFirst: false,
+  isUrgent: false,
 }
 const slotMs = 1000 / (20 * 0.98)
 
@@ -164,6 +165,27 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     expect(keys.sort()).toEqual(['{logferry:fleet:org}:members', '{logferry:fleet:org}:state'])
     await setTimeout(3 * leaseMs + 50)
     expect(await ioredis.keys('*fleet:org}*')).toEqual([])
+  })
+
+  it.each([20, 30, 60])('where each of %d has its turn, no two have the same slot', async processes => {
+    const register = new Register(ioredis, `${processes} in turns`, 5000)
+    const report = { ...nothing, wanted: 1, limitPerSecond: 5 }
+    const shares: Share[] = []
+    // At the second call, each knows how many have joined.
+    for (let call = 0; call < 2 * processes; call++) {
+      const n = call % processes
+      shares[n] = await register.renew(`p${n}`, { ...report, arcs: shares[n]?.arcs ?? [] })
+    }
+    const slots = shares.flatMap(share => {
+      expect(share.isInTurns).toBe(true)
+      const own = new Slots(share, 5, share.nowMs)
+      const times: number[] = []
+      for (let atMs = own.nextMs(0); atMs < 60_000; atMs = own.nextMs(atMs + 1))
+        times.push(Math.round(share.nowMs + atMs))
+      return times
+    })
+    expect(new Set(slots).size).toBe(slots.length)
+    expect(slots.length).toBeGreaterThan(0.4 * 60 * 4.9)
   })
 
   it('processes of both libraries share one set of slots, through a restart of Redis and the end of one process', async () => {
