@@ -121,7 +121,8 @@ describe.each(Object.entries(fakers))('with the timers and clocks of %s', (_, fa
     const second = createShipper(spooling)
     await emulator.waitForEvents('faked', 1)
     await second.close()
-    expect(emulator.events('faked')).toMatchObject([{ n: 0 }])
+    // The request that was broken off may have arrived as well.
+    expect(new Set(emulator.events('faked').map(({ n }) => n))).toEqual(new Set([0]))
   })
 })
 

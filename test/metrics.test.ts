@@ -6,6 +6,7 @@ import { createShipper, type ShipperOptions } from '../src/index.ts'
 import { startShipping } from './support/shipping.ts'
 import { makeSpool } from './support/spool-of-test.ts'
 import { until } from './support/until.ts'
+import { upAfterClose } from './support/up-after-close.ts'
 
 /** A reader that collects only on demand. */
 class Reader extends MetricReader {
@@ -179,7 +180,7 @@ describe('metrics', () => {
     await shipper.close({ timeoutMs: 0 })
     expect(shipper.stats().spool?.handedOff).toBe(10)
     expect(await sdk.values(processed)).toEqual({ '': 10 })
-    shipping.emulator.faults.clear()
+    await upAfterClose(shipping.emulator)
     shipper.ship({ n: 10 }) // takes back what close() has handed off
     await until(() => shipper.stats().delivered === 11, 'all events are delivered')
     expect(await sdk.values(processed)).toEqual({ '': 11 })

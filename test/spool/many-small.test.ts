@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startShipping } from '../support/shipping.ts'
+import { upAfterClose } from '../support/up-after-close.ts'
 
 let directory: string
 beforeEach(() => {
@@ -60,7 +61,7 @@ describe.each(['memory', 'disk'] as const)('a long outage with many quiet datase
     await using _ = shipping
     await shipper.close({ timeoutMs: 0 })
     expect(shipper.stats()).toMatchObject({ pending: datasets * rounds, dropped: 0 })
-    shipping.emulator.faults.clear()
+    await upAfterClose(shipping.emulator)
     const heir = shipping.ship(options())
     expect(await heir.flush({ timeoutMs: 20_000 })).toEqual({ complete: true, pending: 0 })
     expect(heir.stats()).toMatchObject({ accepted: datasets * rounds, delivered: datasets * rounds })

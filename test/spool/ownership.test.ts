@@ -10,6 +10,7 @@ import { Spool } from '../../src/spool/spool.ts'
 import { startShipping } from '../support/shipping.ts'
 import { type RunningProcess, startNode } from '../support/start-node.ts'
 import { until } from '../support/until.ts'
+import { upAfterClose } from '../support/up-after-close.ts'
 import { FakeDisk, type Mount } from './fake-disk.ts'
 
 vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
@@ -311,8 +312,7 @@ it('each directory is adopted by one of two processes that adopt at the same tim
     shipper.ship({ n })
     await shipper.close({ timeoutMs: 0 })
   }
-  await sleep(300) // a request that was broken off may arrive yet, and must not be accepted
-  emulator.faults.clear()
+  await upAfterClose(emulator)
   const source = `
     await shipper.flush({ timeoutMs: 20_000 })
     fs.writeSync(1, shipper.stats().spool.adopted + ' adopted\\n')

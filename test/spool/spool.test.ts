@@ -10,6 +10,7 @@ import type { Shipper, ShipperOptions } from '../../src/index.ts'
 import { recordBytes, segmentBytes, writeEnd, writeRecord } from '../../src/spool/segment-format.ts'
 import { startShipping } from '../support/shipping.ts'
 import { surroundings } from '../support/surroundings.ts'
+import { upAfterClose } from '../support/up-after-close.ts'
 
 const isRoot = process.getuid?.() === 0
 
@@ -31,11 +32,6 @@ function small(spool: Partial<ShipperOptions['spool']> = {}): ShipperOptions {
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 const down = (emulator: Emulator) => emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
-/** Ends the outage, after the service has refused the requests in flight at a close. */
-async function upAfterClose(emulator: Emulator): Promise<void> {
-  await sleep(200)
-  emulator.faults.clear()
-}
 const pad = 'x'.repeat(150)
 
 function log(shipper: Shipper, count: number, more: object = {}): void {
@@ -298,7 +294,7 @@ describe('close() while the service is down', () => {
     const shipper = shipping.ship({ ...small(), maxRetryDelayMs: 50 })
     log(shipper, 100)
     await shipper.close({ timeoutMs: 0 })
-    shipping.emulator.faults.clear()
+    await upAfterClose(shipping.emulator)
     shipping.emulator.faults.rejectRequests(({ n }) => n === 100, { status: 503 })
     shipper.ship({ level: 'info', n: 100 })
     const hurried = shipper.close({ timeoutMs: 500 })
@@ -407,7 +403,7 @@ describe('orphaned events', () => {
     for (const [i, shipper] of before.entries()) for (const n of range(50)) shipper.ship({ n: i * 50 + n })
     expect(fs.readdirSync(directory)).toHaveLength(8)
     await Promise.all(before.map(shipper => shipper.close({ timeoutMs: 0 })))
-    shipping.emulator.faults.clear()
+    await upAfterClose(shipping.emulator)
     const heirs = range(4).map(() => shipping.ship(small()))
     await Promise.all(heirs.map(shipper => shipper.flush()))
     expect(ascending(arrived(shipping.emulator))).toEqual(range(400))
@@ -433,7 +429,7 @@ describe('orphaned events', () => {
     const first = shipping.ship({ ...small(), durability: 'disk' })
     log(first, 10)
     await first.close({ timeoutMs: 0 })
-    shipping.emulator.faults.clear()
+    await upAfterClose(shipping.emulator)
     const strangers = [
       other.ship(small()),
       shipping.ship({ ...small(), baseUrl: `${shipping.emulator.url}/edge` }),
@@ -452,7 +448,7 @@ describe('orphaned events', () => {
     const first = shipping.ship(small())
     log(first, 10)
     await first.close({ timeoutMs: 0 })
-    shipping.emulator.faults.clear()
+    await upAfterClose(shipping.emulator)
     const stranger = shipping.ship({ ...small(), baseUrl: `${shipping.emulator.url}/further` })
     await stranger.flush()
     expect(stranger.stats().accepted).toBe(0)
@@ -481,7 +477,7 @@ describe('orphaned events', () => {
     const first = shipping.ship({ ...small(), dataset })
     for (const to of ['refused', 'taken']) log(first, 1000, { to })
     await first.close({ timeoutMs: 0 })
-    shipping.emulator.faults.clear()
+    await upAfterClose(shipping.emulator)
     shipping.emulator.faults.rejectRequests(({ to }) => to === 'refused', { status: 403 })
     const second = shipping.ship({ ...small(), dataset })
     expect(await second.flush({ timeoutMs: 1500 })).toEqual({ complete: false, pending: 1000 })
@@ -813,7 +809,7 @@ describe('scenario 17: a disk that fails', () => {
     disk.remount('size=16m')
     await shipper.close({ timeoutMs: 0 })
     expect(shipper.stats()).toMatchObject({ dropped, pending, spool: { handedOff: pending, isInTrouble: false } })
-    shipping.emulator.faults.clear()
+    await upAfterClose(shipping.emulator)
     const next = shipping.ship(small())
     await next.close()
     expect(next.stats()).toMatchObject({ accepted: pending, delivered: pending, dropped: 0 })
