@@ -30,8 +30,9 @@ local whole = 4294967296
 local returnMs = 2.5 * leaseMs
 local maxArcs = 128
 local turnsFrom = 3
--- Number of processes for each place from which on places are halved. Some are to be free for processes that start.
-local maxPerPlace = 0.87
+-- Number of processes for each place from which on places are halved: some are to be free for processes that start. And the
+-- number below which two places become one: by then each process has several places beside each other.
+local maxPerPlace, minPerPlace = 0.87, 0.2
 local guestPart = 0.03
 -- A process of few requests is assumed to make so many per second in its first seconds, before more is known.
 local unknownMs, unknownPerSecond = 2 * leaseMs, 0.5
@@ -211,8 +212,8 @@ local function shortened(arcs, length, nextPoint)
   return kept
 end
 
--- Takes free arcs: first those that touch arcs of the process, then the largest, or the first of the places: so the free places
--- have their turns at equal distances.
+-- Takes free arcs: first those that touch arcs of the process, then the largest. Free places are taken from the first one on, so
+-- that those which are left have their turns at equal distances.
 local function extended(arcs, length, free)
   for _, arc in ipairs(arcs) do
     for _, piece in ipairs(free) do
@@ -395,7 +396,10 @@ local expected = joins > math.max(growthPart * present, fewJoins) and joins or 0
 while turns < number('turns') do turns = 2 * turns end
 if limit > 0 then
   if present <= (turns > 1 and 0.7 or 1) * turnsFrom * limit then turns = 1
-  else while present > maxPerPlace * turns do turns = 2 * turns end end
+  else
+    while present > maxPerPlace * turns do turns = 2 * turns end
+    while present < minPerPlace * turns do turns = turns / 2 end
+  end
 end
 if turns > 1 then place, stride = whole / turns, ${strideInTurns} end
 set('turns', turns)

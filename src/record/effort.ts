@@ -142,18 +142,21 @@ export class Effort {
  * reason that the machine is busy.
  */
 class Waits {
-  /** Time at the beginning, minus the processor time used until then, plus what has been forgiven, in milliseconds. */
-  #beganMs: number
+  /**
+   * The clock minus the processor time, in milliseconds, as it was at the beginning, plus the waits that were forgiven since.
+   * The present difference is greater by the waits that were not forgiven.
+   */
+  #differenceMs: number
 
   constructor(nowMs: number) {
-    this.#beganMs = nowMs - cpuMs()
+    this.#differenceMs = nowMs - cpuMs()
   }
 
   /** Forgives at most `maxMs` of the waits so far, each once. Returns how much. */
   forgive(nowMs: number, maxMs: number): number {
-    const waitedMs = nowMs - cpuMs() - this.#beganMs
+    const waitedMs = nowMs - cpuMs() - this.#differenceMs
     const forgivenMs = Math.min(Math.max(waitedMs, 0), maxMs)
-    this.#beganMs += forgivenMs
+    this.#differenceMs += forgivenMs
     return forgivenMs
   }
 }

@@ -91,8 +91,8 @@ class Room {
   }
 
   /**
-   * True if reading takes long. Asked for each object in the event, because a spread also reads what is not listed: of
-   * 200,000 symbols it takes a tenth of a second.
+   * True if reading takes long. Every object within an event asks for it, because a spread also reads symbols, which
+   * `take` does not count: a spread of 200,000 symbols takes a tenth of a second.
    */
   isSlow(): boolean {
     this.#sinceClock = 0

@@ -39,7 +39,7 @@ interface GivenUp {
 
 /**
  * Maximum number of batches that are given up in one turn of the event loop, because each may need a new file. If there are
- * more, those that were opened after the time was up stay pending.
+ * more, the batches that were opened after the time was up stay pending.
  */
 const maxBatchesInTurn = 100
 

@@ -15,7 +15,8 @@ const bufferName = '<Buffer '
 
 /**
  * Returns the end of an address (`fe80::a:1`, `ca:1f:b3:00:de:ad`), of a list of bytes (`1f da 3e`) or of a digest in a
- * path (`ab/cd/abcd…`), or 0 if there is none. `start` and `wordEnd` are those of one of its groups of hexadecimal digits: the first, or the one after `::`.
+ * path (`ab/cd/abcd…`), or 0 if there is none. `start` and `wordEnd` are those of one of its groups of hexadecimal
+ * digits: the first, or the one after `::`.
  */
 export function hexGroupsEnd(message: string, start: number, wordEnd: number): number {
   const length = wordEnd - start

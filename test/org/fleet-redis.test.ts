@@ -188,6 +188,19 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     expect(slots.length).toBeGreaterThan(0.4 * 60 * 4.9)
   })
 
+  it('the places are few again when there are few processes for them', async () => {
+    const register = new Register(ioredis, 'too many turns', 5000)
+    const report = { ...nothing, wanted: 1, limitPerSecond: 5 }
+    const shares: Share[] = []
+    for (let call = 0; call < 60; call++) {
+      if (call === 20) await ioredis.hset('{logferry:fleet:too many turns}:state', 'turns', '100000')
+      const n = call % 20
+      shares[n] = await register.renew(`p${n}`, { ...report, arcs: shares[n]?.arcs ?? [] })
+    }
+    const places = shares.map(({ arcs }) => arcs.reduce((sum, [from, to]) => sum + to - from, 0) / 2 ** 26)
+    expect(places.filter(count => count < 1 || !Number.isInteger(count))).toEqual([]) // of 64 places
+  })
+
   it('processes of both libraries share one set of slots, through a restart of Redis and the end of one process', async () => {
     // This test stops its Redis, so it has one of its own.
     const own = await startRedis()
