@@ -188,6 +188,7 @@ const shipAll = `
   const flushed = await shipper.flush()
   const org = await createOrgClient({ baseUrl: emulator.url, accessToken: emulator.accessToken }).get(emulator.orgId)
   await shipper.flush()
+  while (shipper.stats().limits.readAt === undefined) await new Promise(resolve => setTimeout(resolve, 10))
   const stats = emulator.stats()
   console.log(JSON.stringify({
     flushed, calls, lines: emulator.lines('d'), orgName: org.name, own: Object.keys(org.license).length,

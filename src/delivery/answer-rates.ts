@@ -6,6 +6,20 @@ export const answersDecayMs = 2500
 /** The first answer counts as if it came after this time, in milliseconds. */
 const minAgeMs = 500
 
+/** The answers of the last seconds. */
+export interface Answers {
+  /** Rates of accepted and of refused requests, in requests per second. */
+  readonly acceptedPerSecond: number
+  readonly refusedPerSecond: number
+  /** Time since a request was accepted, in milliseconds; `Infinity` if none was. */
+  readonly sinceAcceptedMs: number
+}
+
+/** True if the service has answered a request of the process. */
+export function hasAnswer({ sinceAcceptedMs, refusedPerSecond }: Answers): boolean {
+  return sinceAcceptedMs !== Number.POSITIVE_INFINITY || refusedPerSecond > 0
+}
+
 /** How many requests per second the service accepts and refuses. Times are monotonic, in milliseconds. */
 export class AnswerRates {
   /** Decaying counts, as of `#atMs`. */
@@ -33,7 +47,7 @@ export class AnswerRates {
   }
 
   /** Returns the rates of the last seconds, and the time since a request was accepted. */
-  at(nowMs: number): { acceptedPerSecond: number; refusedPerSecond: number; sinceAcceptedMs: number } {
+  at(nowMs: number): Answers {
     const ageMs = Math.max(nowMs - (this.#sinceMs ?? nowMs), minAgeMs)
     const seconds = (answersDecayMs * (1 - Math.exp(-ageMs / answersDecayMs))) / 1000 // young counts have not decayed
     const perCount = this.#keptUntil(nowMs) / seconds

@@ -1,4 +1,4 @@
-import { answersDecayMs } from './answer-rates.ts'
+import { answersDecayMs, hasAnswer } from './answer-rates.ts'
 import type { SharedRate } from './rate-limiter.ts'
 
 /** If at least this part of the requests is refused, the number of accepted ones is taken as the limit. */
@@ -59,7 +59,8 @@ export class FoundLimit {
       this.#notBeforeMs = nowMs + outage.affectsMs
     const accepted = rates.reduce((sum, { acceptedPerSecond }) => sum + acceptedPerSecond, 0)
     const refused = rates.reduce((sum, { refusedPerSecond }) => sum + refusedPerSecond, 0)
-    const isEnough = rates.length > 1 && accepted * (answersDecayMs / 1000) >= minAccepted
+    const haveAnswers = rates.filter(hasAnswer).length > rates.length / 2 // others have only joined
+    const isEnough = rates.length > 1 && haveAnswers && accepted * (answersDecayMs / 1000) >= minAccepted
     const isTold = isEnough && refused >= (accepted + refused) * refusedFrom
     if (!isTold) this.#perSecond *= growth * growthPerExchange
     else if (nowMs >= this.#notBeforeMs) {

@@ -86,12 +86,36 @@ function growthAfter(sinceRefusedMs: number, perSecondInAll: number): number {
  */
 export function rateOfNewcomer(others: readonly SharedRate[], limitPerSecond: number): AgreedRate | undefined {
   if (others.length === 0) return undefined
-  const maxPerSecond = limitPerSecond === Number.POSITIVE_INFINITY ? lowPerSecond : limitPerSecond / (others.length + 1)
+  const isLimited = limitPerSecond < Number.POSITIVE_INFINITY
+  const maxPerSecond = isLimited ? limitPerSecond / (others.length + 1) : lowPerSecond
   return {
     requestsPerSecond: Math.min(meanOf(others.map(rate => rate.requestsPerSecond)), maxPerSecond),
     refusedPart: meanOf(others.map(rate => rate.refusedPart)),
     sinceRefusedMs: Math.min(...others.map(rate => rate.sinceRefusedMs)),
   }
+}
+
+/**
+ * Returns the rate and the first turn of a process that joins others before its first request, under a known limit: after
+ * those that wait for their first request. Processes that start together would otherwise all make one at once.
+ *
+ * @param ownStartMs time until the first request of this process if it stands in line already; only those before it count
+ */
+export function placeInLine(
+  others: readonly SharedRate[],
+  limitPerSecond: number,
+  ownStartMs = Number.POSITIVE_INFINITY,
+): AgreedRate & { readonly turn: Turn } {
+  const maxPerSecond = limitPerSecond / (others.length + 1)
+  const distanceMs = 1000 / limitPerSecond
+  const inLine = others.filter(
+    ({ sinceAcceptedMs, nextStartMs }) => sinceAcceptedMs === Number.POSITIVE_INFINITY && nextStartMs < ownStartMs,
+  )
+  const sinceAcceptedMs = Math.min(...others.map(rate => rate.sinceAcceptedMs), Number.POSITIVE_INFINITY)
+  const moveMs = Math.max(distanceMs - sinceAcceptedMs, 0) + inLine.length * distanceMs
+  const alone = { requestsPerSecond: limitPerSecond, refusedPart: 0, sinceRefusedMs: Number.POSITIVE_INFINITY }
+  const rate = rateOfNewcomer(others, limitPerSecond) ?? alone
+  return { ...rate, turn: { moveMs, distanceMs, maxPerSecond } }
 }
 
 /**

@@ -1,10 +1,16 @@
 import { clearTimeout, monotonicMs, setTimeout } from '../time.ts'
-import { RateAgreement, rateOfNewcomer } from './rate-agreement.ts'
+import { placeInLine, RateAgreement, rateOfNewcomer } from './rate-agreement.ts'
 import type { RateLimiter, SharedRate } from './rate-limiter.ts'
 
 /** Time between two exchanges, and time until the first one, in milliseconds, plus or minus a tenth. */
 const exchangeMs = 2000
 const firstExchangeMs = 300
+/** Maximum time for which the first request waits for the rates of others, in milliseconds. */
+const joinMs = 500
+/** Time after which a process that has taken its place in line looks again, in milliseconds. */
+const secondLookMs = 50
+/** Factor by which the number of processes has grown if the next exchange follows as soon as the first one. */
+const manyMore = 1.1
 /** Time until the next exchange if one was impossible, in milliseconds. */
 const troubleMs = 30_000
 /** Number of exchanges in a row without a rate to share after which they end. */
@@ -29,9 +35,14 @@ export interface RateExchangeDeps {
     | 'headersTellRemaining'
     | 'rateToShare'
     | 'agreeOn'
+    | 'join'
+    | 'hasStarted'
+    | 'holdUntil'
     | 'wasThrottledSince'
     | 'forgetRefusals'
   >
+  /** True if events wait for a request. */
+  readonly isWaiting: () => boolean
   /** Called when the rate has changed. */
   readonly onAgreed: () => void
   /** Called with the reason when the rates cannot be exchanged. The next exchange follows half a minute later. */
@@ -68,17 +79,52 @@ export class RateExchange {
 
   /**
    * Begins with a part of what the processes of this machine use, if any share the limit now. Otherwise a newcomer would use
-   * the whole limit until the first 429.
+   * the whole limit until the first 429. Under a known limit, a process with events to send takes its place in line, and
+   * tells the others so.
    */
   async join(): Promise<void> {
-    const { rates, rateLimiter, onAgreed } = this.#deps
-    const others = await rates.read().catch(() => []) // `exchange` reports trouble
-    const agreed = rateOfNewcomer(others, rateLimiter.allowedPerSecond)
-    if (agreed === undefined || this.#timer !== undefined || this.#isClosed) return
-    this.#joinedAtMs = monotonicMs()
-    rateLimiter.agreeOn(this.#joinedAtMs, agreed)
-    this.#schedule(0, firstExchangeMs)
+    const { rates, rateLimiter, isWaiting, onAgreed } = this.#deps
+    const isLimited = rateLimiter.allowedPerSecond < Number.POSITIVE_INFINITY
+    if (isLimited && !rateLimiter.hasStarted && isWaiting()) {
+      await this.#standInLine()
+    } else {
+      const others = await rates.read().catch(() => []) // `exchange` reports trouble
+      const agreed = rateOfNewcomer(others, rateLimiter.allowedPerSecond)
+      if (this.#timer !== undefined || this.#isClosed) return
+      if (agreed !== undefined) rateLimiter.agreeOn(monotonicMs(), agreed)
+      if (agreed !== undefined || isLimited) this.#beginAfterJoining()
+    }
     onAgreed()
+  }
+
+  /** Takes a place, and looks again who else has taken one: several processes may have looked at the same time. */
+  async #standInLine(): Promise<void> {
+    const { rates, rateLimiter, random } = this.#deps
+    const { allowedPerSecond } = rateLimiter
+    rateLimiter.holdUntil(monotonicMs() + joinMs)
+    try {
+      const { turn, ...rate } = placeInLine(await rates.read(), allowedPerSecond)
+      const moveMs = turn.moveMs + random() * turn.distanceMs // no two in the same place
+      rateLimiter.join(monotonicMs(), { ...rate, turn: { ...turn, moveMs } })
+      const own = rateLimiter.rateToShare(monotonicMs())
+      if (own !== undefined) await rates.exchange(own)
+      await new Promise<void>(resolve => setTimeout(resolve, secondLookMs).unref())
+      const others = await rates.read()
+      const nowMs = monotonicMs()
+      if (others.length === 0) rateLimiter.forgetRefusals()
+      else rateLimiter.join(nowMs, placeInLine(others, allowedPerSecond, rateLimiter.rateToShare(nowMs)?.nextStartMs))
+    } catch {
+      // `exchange` reports trouble.
+    } finally {
+      rateLimiter.holdUntil(Number.NEGATIVE_INFINITY)
+    }
+    if (!this.#isClosed) this.#beginAfterJoining()
+  }
+
+  #beginAfterJoining(): void {
+    clearTimeout(this.#timer)
+    this.#joinedAtMs = monotonicMs()
+    this.#schedule(0, firstExchangeMs)
   }
 
   /** Begins the exchange if an answer shows that others use the limit. */
@@ -90,7 +136,7 @@ export class RateExchange {
   /** Ends the exchange until another answer comes. */
   close(): void {
     clearTimeout(this.#timer)
-    if (this.#timer !== undefined) this.#deps.rates.leave()
+    this.#deps.rates.leave()
     this.#timer = undefined
     this.#isClosed = true
     this.#agreement = new RateAgreement()
@@ -115,7 +161,7 @@ export class RateExchange {
       return onTrouble(error)
     }
     if (this.#timer !== timer) return // closed meanwhile
-    this.#schedule(0)
+    this.#schedule(0, this.#isUnsettled(others.length + 1) ? firstExchangeMs : exchangeMs)
     this.#sharers = others.length + 1
     if (others.length === 0) this.#forgetJoined()
     // Anew, because the exchange took some milliseconds.
@@ -127,6 +173,12 @@ export class RateExchange {
     if (agreed === undefined) return
     rateLimiter.agreeOn(nowMs, agreed)
     onAgreed()
+  }
+
+  /** True while processes start at about the same time, so that the number of those that share the limit is changing. */
+  #isUnsettled(sharers: number): boolean {
+    const hasJoined = monotonicMs() - (this.#joinedAtMs ?? Number.NEGATIVE_INFINITY) < exchangeMs
+    return hasJoined || sharers > this.#sharers * manyMore
   }
 
   #pauseForTrouble(): void {

@@ -1,5 +1,5 @@
 import { AdaptiveRate } from './adaptive-rate.ts'
-import { AnswerRates } from './answer-rates.ts'
+import { AnswerRates, type Answers } from './answer-rates.ts'
 import { FreePart } from './free-part.ts'
 import type { RateLimit } from './rate-limit-headers.ts'
 import { RoomForOthers } from './room-for-others.ts'
@@ -111,17 +111,12 @@ const lastRequestMs = 250
 const urgentPerSecond = 2.5
 
 /** The rate of a process, as it tells the others on its machine. */
-export interface SharedRate {
+export interface SharedRate extends Answers {
   readonly requestsPerSecond: number
   /** Part of the latest requests that was refused, from 0 to 1. */
   readonly refusedPart: number
   /** Time since the last 429, in milliseconds. */
   readonly sinceRefusedMs: number
-  /** Rates of accepted and of refused requests during the last seconds, in requests per second. */
-  readonly acceptedPerSecond: number
-  readonly refusedPerSecond: number
-  /** Time since a request was accepted, in milliseconds. */
-  readonly sinceAcceptedMs: number
   /** True if the process tries the rate out, because it does not know its share. */
   readonly isTrial: boolean
   /** True if a limit of the process allows no more. */
@@ -216,6 +211,9 @@ export class RateLimiter {
   #isIdle = true
   #wasHeldBack = false
   #firstAnswerAtMs: number | undefined
+  /** Time at which the process joined others before its first request. */
+  #joinedMs = Number.NEGATIVE_INFINITY
+  #heldUntilMs = Number.NEGATIVE_INFINITY
   /** True if a request outside this limiter has delayed the next start. */
   #hasMadeRoom = false
   /** Time of the last 429, or nearly full answer, whose request was not in flight at the one before. */
@@ -278,7 +276,8 @@ export class RateLimiter {
    */
   notBeforeMs(nowMs: number, wantedMs = nowMs): number {
     const slotMs = this.#slotMs(nowMs, wantedMs)
-    return Math.max(this.#isTooLate(slotMs, nowMs) ? Number.NEGATIVE_INFINITY : slotMs, this.#askedUntilMs)
+    const startMs = this.#isTooLate(slotMs, nowMs) ? Number.NEGATIVE_INFINITY : slotMs
+    return Math.max(startMs, this.#askedUntilMs, this.#heldUntilMs)
   }
 
   /** Notes that no request is ready although one may start. Unused starts are not made up for. */
@@ -293,6 +292,7 @@ export class RateLimiter {
    */
   setDeadline(endMs: number): void {
     this.#throttledBeforeMs = this.#throttledAtMs
+    this.#heldUntilMs = Number.NEGATIVE_INFINITY
     this.#endMs = endMs
     this.#dueMs = Math.min(this.#dueMs, this.#lastRequestMs)
     this.#earlyStarts = maxEarlyStarts
@@ -385,8 +385,10 @@ export class RateLimiter {
    */
   rateToShare(nowMs: number): SharedRate | undefined {
     const requestsPerSecond = this.#perSecond(nowMs)
-    const sinceStartMs = nowMs - this.#lastStartMs
-    const isHeldBack = this.#wasHeldBack && !this.#isIdle && sinceStartMs < busyMs + 2 * this.#intervalMs(nowMs)
+    const sinceStartMs = nowMs - Math.max(this.#lastStartMs, this.#joinedMs)
+    const wasHeldBack =
+      this.#wasHeldBack || this.#throttledAtMs >= this.#lastStartMs || this.#joinedMs > this.#lastStartMs
+    const isHeldBack = wasHeldBack && !this.#isIdle && sinceStartMs < busyMs + 2 * this.#intervalMs(nowMs)
     if (requestsPerSecond === Number.POSITIVE_INFINITY || !isHeldBack) return undefined
     if (this.#lease !== undefined || this.#learned.isInterrupted || nowMs < this.#endMs) return undefined
     const isMaximum = !this.isShared(nowMs)
@@ -407,6 +409,25 @@ export class RateLimiter {
     const nextMs = Math.max(this.#nextMs(nowMs), this.#askedUntilMs)
     this.#learned.agreeOn(nowMs, requestsPerSecond, refusedPart, nowMs - sinceRefusedMs)
     this.#turn = turn && { atMs: this.#movedTurn(nowMs, nextMs, turn), maxPerSecond: turn.maxPerSecond }
+  }
+
+  /** Begins at a rate and a turn among others, before the first request, because events are waiting. */
+  join(nowMs: number, agreed: AgreedRate): void {
+    this.#joinedMs = nowMs
+    this.#isIdle = false
+    this.#turn = undefined
+    this.#dueMs = nowMs - this.#intervalMs(nowMs) // due now, but for its turn
+    this.agreeOn(nowMs, agreed)
+  }
+
+  /** True if a request has started. */
+  get hasStarted(): boolean {
+    return this.#lastStartMs !== Number.NEGATIVE_INFINITY
+  }
+
+  /** Lets no request start before that time, unless a deadline comes first. */
+  holdUntil(ms: number): void {
+    this.#heldUntilMs = ms
   }
 
   /** Returns the rate in force if the next request waits for it, and not for a wait that the service asked for. */

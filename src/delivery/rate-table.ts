@@ -1,5 +1,5 @@
-import { makePrivateDirectory } from '../files/make-private-directory.ts'
-import { assertPrivate, isOurs, UnsafePath } from '../files/private-directory.ts'
+import { checkedStat, prepareMachineDirectory } from '../files/machine-directory.ts'
+import { isOurs } from '../files/private-directory.ts'
 import { withoutTracing } from '../http/without-tracing.ts'
 import { builtinModule } from '../node-version.ts'
 import { systemTimeMs } from '../time.ts'
@@ -16,14 +16,14 @@ const maxRows = 1024
 const rowHoldsMs = 6000
 /** Number of free rows of which a process takes any one. */
 const choice = 16
-/** Time after which a table that no process has written to is removed, in milliseconds. */
-const tableHoldsMs = 3_600_000
 
 const fileName = /^[\da-f]{32}\.rates$/
 const rowPattern =
   /^([\da-f]{12}) (\d{13}) (\d{1,9}\.\d{4}) ([01]\.\d{4}) (\d{1,5}) (\d{1,9}\.\d{4}) (\d{1,9}\.\d{4}) (\d{1,5}) (\d{1,5}) ([-t])([-m]) *\n$/
 const { O_RDONLY, O_RDWR, O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants
 
+/** Maximum of the times in a row, in milliseconds. It also stands for a request that never was. */
+const maxMs = 99_999
 /** Maximum rate in a row, which must not reach into the next row whatever limit the service tells. */
 const maxPerSecond = 999_999_999
 
@@ -112,17 +112,12 @@ export class RateTable implements SharedRates {
     }
   }
 
-  /** Creates the directory if it is missing, removes tables that are no longer used, and returns the path of this one. */
+  /** Prepares the directory, and returns the path of the table. */
   #prepare(): string {
-    const directory = this.#directory
     const { randomBytes } = process.getBuiltinModule('node:crypto') // takes milliseconds to load, so only if it is used
     if (this.#processId === '') this.#processId = randomBytes(6).toString('hex')
-    assertPrivate(directory)
-    makePrivateDirectory(directory)
-    assertPrivate(directory) // again: another user may have created it since
-    const tables = fs.readdirSync(directory).filter(name => fileName.test(name))
-    for (const table of tables) removeIfOld(join(directory, table))
-    return join(directory, `${this.#key().slice(0, 32)}.rates`)
+    prepareMachineDirectory(this.#directory, systemTimeMs())
+    return join(this.#directory, `${this.#key().slice(0, 32)}.rates`)
   }
 
   async #exchangeIn(path: string, own: string): Promise<readonly SharedRate[]> {
@@ -140,11 +135,8 @@ export class RateTable implements SharedRates {
     }
   }
 
-  /** @throws UnsafePath if the file may be of another user, who may have made the directory anew since it was checked */
   async #rowsIn(file: FileHandle, path: string): Promise<(Row | undefined)[]> {
-    const stat = await file.stat()
-    if (!stat.isFile() || !isOurs(stat.uid) || stat.nlink > 1)
-      throw new UnsafePath(`${path} is not a regular file of this user with one name`)
+    await checkedStat(file, path)
     const { buffer, bytesRead } = await file.read(Buffer.alloc(maxRows * rowBytes), 0, maxRows * rowBytes, 0)
     return rowsIn(buffer.toString('latin1', 0, bytesRead))
   }
@@ -155,7 +147,7 @@ export class RateTable implements SharedRates {
       rate => Math.min(rate, maxPerSecond).toFixed(4),
     )
     const [sinceAcceptedMs, untilNextMs] = [own.sinceAcceptedMs, own.nextStartMs].map(ms =>
-      Math.min(Math.max(Math.round(ms), 0), 99_999),
+      Math.min(Math.max(Math.round(ms), 0), maxMs),
     )
     // Rounded up: rounded down, the last 429 would seem more recent with each process that passes its time on.
     const seconds = Math.min(Math.ceil(sinceRefusedMs / 1000), 99_999)
@@ -188,7 +180,7 @@ function rowIn(text: string, nowMs: number): Row | undefined {
     sinceRefusedMs,
     acceptedPerSecond: Number(accepted),
     refusedPerSecond: Number(refused),
-    sinceAcceptedMs: Number(sinceAcceptedMs) + ageMs,
+    sinceAcceptedMs: Number(sinceAcceptedMs) === maxMs ? Number.POSITIVE_INFINITY : Number(sinceAcceptedMs) + ageMs,
     nextStartMs: Number(untilNextMs) - ageMs,
     isTrial: trial === 't',
     isMaximum: maximum === 'm',
@@ -203,14 +195,6 @@ function freeIndex(rows: readonly (Row | undefined)[]): number | undefined {
   const free: number[] = []
   for (let index = 0; index < maxRows && free.length < choice; index++) if (rows[index] === undefined) free.push(index)
   return free[Math.floor(Math.random() * free.length)]
-}
-
-function removeIfOld(path: string): void {
-  try {
-    if (systemTimeMs() - fs.lstatSync(path).mtimeMs > tableHoldsMs) fs.unlinkSync(path)
-  } catch {
-    // Another process has removed the table, or it does no harm.
-  }
 }
 
 /** True if a table in the directory was written to during the last seconds. */

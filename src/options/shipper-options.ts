@@ -235,7 +235,8 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
   /**
    * Directory in which the processes of this machine agree on equal shares of the request rate, if the service refuses
    * requests with 429 or its headers show that the limit is shared. Absolute, or relative to the working directory of
-   * the process. Each process writes 64 bytes every two seconds then. `false`: each process adapts alone.
+   * the process. Each process writes 128 bytes every two seconds then. With `limits`, one process reads the license for
+   * all that start within ten seconds. `false`: each process adapts alone.
    *
    * The processes must have the same `baseUrl` and `orgId` (of `limits` or of the shipper), or without an `orgId` the
    * same token. Containers share a directory if they mount one volume, and run on one machine. With `limits.fleet`, the

@@ -158,6 +158,7 @@ export class Core {
         fields,
         topStatements: meter && (() => namesOf(meter.usage(3).statements)),
         onNewPeriod: meter && (() => meter.restart()),
+        onLimit: () => void this.rateExchange?.join(),
       })
     this.license?.start()
     this.rateExchange = rateExchangeOf({ options, pipeline: this.pipeline, diagnostics })

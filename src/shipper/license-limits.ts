@@ -9,6 +9,7 @@ import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { AccessToken } from '../org/access-token.ts'
 import type { OrgClient, OrgClientUse } from '../org/client.ts'
 import { Fleet } from '../org/fleet.ts'
+import { LicenseFile } from '../org/license-file.ts'
 import { Limits } from '../org/limits.ts'
 import type { Org } from '../org/organization.ts'
 import { isUsed, usedOrg } from '../org/used-org.ts'
@@ -19,6 +20,7 @@ import type { Redaction } from '../record/redaction.ts'
 import type { Redact } from '../text/short-line.ts'
 import { delay, monotonicMs } from '../time.ts'
 import { addedFieldsOf } from './added-fields.ts'
+import { machineDirectoryOf, machineKeyOf } from './rate-exchange-of.ts'
 
 /** The organization's license as the shipper applies it: the limits, and the fleet that shares them. */
 export interface License {
@@ -38,6 +40,10 @@ const readTimeoutMs = 10_000
 const maxTurnMs = 2000
 /** Minimum age up to which the license of another process is used, in milliseconds: longer than a lease lasts. */
 const minSharedAgeMs = 6000
+/** Maximum age up to which the license of another process of this machine is used, in milliseconds. */
+const maxMachineAgeMs = 10_000
+/** Maximum time for which the first request waits for a license that another process of this machine reads, in milliseconds. */
+const licenseMs = 2500
 
 export interface LicenseDeps {
   readonly options: ResolvedOptions
@@ -51,6 +57,8 @@ export interface LicenseDeps {
   readonly fields: Fields | undefined
   readonly topStatements: (() => string | undefined) | undefined
   readonly onNewPeriod: (() => void) | undefined
+  /** Called when the limit of the license becomes known. */
+  readonly onLimit: () => void
 }
 
 export function openLicense(deps: LicenseDeps): License {
@@ -84,6 +92,22 @@ export function openLicense(deps: LicenseDeps): License {
       onTrouble: message => diagnostics.warn('LOGFERRY_LIMITS', message, 'fleet'),
       redact: diagnostics.redact,
     })
+  /** Lets requests start that wait for the license of another process. */
+  const endHold = (): void => {
+    if (licenseFile !== undefined) rateLimiter.holdUntil(Number.NEGATIVE_INFINITY)
+  }
+  const { rates, credentials } = options
+  const licenseFile =
+    fleet === undefined && rates !== undefined
+      ? new LicenseFile({
+          directory: machineDirectoryOf(rates),
+          key: () => machineKeyOf(rates, credentials),
+          onReading: () => {
+            endHold()
+            delivery.pump()
+          },
+        })
+      : undefined
   /**
    * Waits for a turn among the batches, because reads count as requests. The first read does not wait: its answer tells
    * the rate.
@@ -107,14 +131,21 @@ export function openLicense(deps: LicenseDeps): License {
   const limits = new Limits(
     { share, refreshMs, onBudget, overflowField, timeField, addedFields, region },
     {
-      readOrg: onUnusable =>
-        fleet === undefined
-          ? read(onUnusable)
-          : readShared(fleet, refreshMs, () => read(onUnusable), diagnostics.redact),
+      readOrg: onUnusable => {
+        const readHere = () => read(onUnusable)
+        if (fleet !== undefined)
+          return readShared(fleet.license, Math.max(refreshMs / 2, minSharedAgeMs), readHere, diagnostics.redact)
+        if (licenseFile !== undefined)
+          return readShared(licenseFile, Math.min(refreshMs / 2, maxMachineAgeMs), readHere, diagnostics.redact)
+        return readHere()
+      },
       setRate: requestsPerSecond => {
+        const isFirst = limitPerSecond === undefined
         limitPerSecond = requestsPerSecond ?? Number.POSITIVE_INFINITY
+        endHold()
         rateLimiter.setLimit(requestsPerSecond)
         fleet?.apply()
+        if (isFirst && fleet === undefined) deps.onLimit()
         delivery.pump()
       },
       onRaised: () => {
@@ -142,27 +173,38 @@ export function openLicense(deps: LicenseDeps): License {
     start: () => {
       isOpen = true
       fleet?.start()
+      if (licenseFile !== undefined && limitPerSecond === undefined) rateLimiter.holdUntil(monotonicMs() + licenseMs)
       limits.start()
     },
     close: async () => {
       isOpen = false
       limits.stop()
+      licenseFile?.close()
       const abandoned = opening?.then(client => client.abandon()).catch(() => {}) // without a client, nothing to close
       await Promise.all([fleet?.close(), abandoned])
     },
   }
 }
 
+/** The license that one of several processes reads for all. */
+interface SharedLicense {
+  get(read: () => Promise<string>, maxAgeMs: number): Promise<string>
+}
+
 /**
- * Returns the license that one process of the fleet has read for all. Reads it again if the shared text is malformed,
- * because others may write to Redis.
+ * Returns the license that one process has read for all. Reads it again if the shared text is malformed, because others may
+ * write to Redis.
  */
-async function readShared(fleet: Fleet, refreshMs: number, read: () => Promise<Org>, redact: Redact): Promise<Org> {
-  const maxAgeMs = Math.max(refreshMs / 2, minSharedAgeMs)
-  const text = await fleet.license.get(async () => JSON.stringify(usedOrg(await read(), redact)), maxAgeMs)
+async function readShared(
+  shared: SharedLicense,
+  maxAgeMs: number,
+  read: () => Promise<Org>,
+  redact: Redact,
+): Promise<Org> {
+  const text = await shared.get(async () => JSON.stringify(usedOrg(await read(), redact)), maxAgeMs)
   const { readOrg } = await import('../org/organization-schema.ts')
-  const shared = readOrg(text, redact, { isUsed, onUnusable: () => {} })
-  return 'org' in shared ? shared.org : read()
+  const found = readOrg(text, redact, { isUsed, onUnusable: () => {} })
+  return 'org' in found ? found.org : read()
 }
 
 /**

@@ -23,6 +23,7 @@ export function rateExchangeOf({ options, pipeline, diagnostics }: RateExchangeU
   return new RateExchange({
     rates: rateTableOf(rates, credentials),
     rateLimiter,
+    isWaiting: () => delivery.isWaiting,
     onAgreed: () => delivery.pump(),
     onTrouble: error => {
       if (rates.directory !== undefined) warn(diagnostics, rates.directory, error)
@@ -33,14 +34,18 @@ export function rateExchangeOf({ options, pipeline, diagnostics }: RateExchangeU
 
 /** Returns the table of the processes that share a limit: those of one organization, or with one token. */
 export function rateTableOf(rates: ResolvedRates, credentials: Credentials): RateTable {
-  const { directory = defaultDirectory(), destination, isOfOrganization } = rates
-  return new RateTable(directory, () => (isOfOrganization ? hashOf(destination) : credentials.digest(destination)))
+  return new RateTable(machineDirectoryOf(rates), () => machineKeyOf(rates, credentials))
 }
 
-/** Returns a directory of this user. On Windows, the temporary directory is the user's own. */
-function defaultDirectory(): string {
+/** Returns the directory of the files by which processes agree. On Windows, the temporary directory is the user's own. */
+export function machineDirectoryOf({ directory }: ResolvedRates): string {
   const user = process.geteuid === undefined ? '' : `-${process.geteuid()}`
-  return join(tmpdir(), `logferry${user}`, 'rates')
+  return directory ?? join(tmpdir(), `logferry${user}`, 'rates')
+}
+
+/** Returns a hash of what the processes that agree have in common. */
+export function machineKeyOf({ destination, isOfOrganization }: ResolvedRates, credentials: Credentials): string {
+  return isOfOrganization ? hashOf(destination) : credentials.digest(destination)
 }
 
 function hashOf(text: string): string {

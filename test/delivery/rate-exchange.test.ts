@@ -201,6 +201,36 @@ describe('shippers on one machine', () => {
     expect(fs.existsSync(directory)).toBe(!('rateDirectory' in options))
   })
 
+  it.each<[string, ShipperOptions['rateDirectory'] | undefined, number]>([
+    ['one of them', undefined, 1],
+    ['each of them if they exchange nothing', false, 10],
+  ])('that start at the same time let the license be read by %s', async (_, rateDirectory, reads) => {
+    const { orgId, accessToken } = shipping.emulator
+    const limits = { orgId, accessToken }
+    const shippers = Array.from({ length: 10 }, () =>
+      shipping.ship({ rateDirectory: rateDirectory ?? directory, limits }),
+    )
+    const allowed = () => shippers.map(shipper => shipper.stats().limits?.requestsPerSecond)
+    await until(() => allowed().every(perSecond => perSecond !== undefined), 'all know the limit')
+    expect(allowed()).toEqual(shippers.map(() => 20 * 0.98))
+    expect(shipping.emulator.requests().filter(({ path }) => path.includes('/orgs/'))).toHaveLength(reads)
+  })
+
+  it('that start at the same time make their first requests one after another', async () => {
+    const { orgId, accessToken } = shipping.emulator
+    shipping.emulator.changeOrg({ license: { apiRateLimitPerSecond: 5 } })
+    for (let n = 0; n < 8; n++) {
+      const shipper = shipping.ship({ rateDirectory: directory, limits: { orgId, accessToken }, maxBatchAgeMs: 10 })
+      shipper.ship({ n })
+    }
+    await until(() => shipping.emulator.lines('d').length === 8, 'all events have arrived')
+    // The first process does not know of the others when it starts.
+    expect(shipping.emulator.stats().answers['429'] ?? 0).toBeLessThanOrEqual(2)
+    const requests = shipping.emulator.requests().filter(({ path }) => path.includes('/ingest'))
+    const times = requests.map(({ atMs }) => atMs)
+    expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(1000) // at least 6 intervals of 204 ms
+  })
+
   it('warn that the given directory cannot be used, with a remedy, and adapt alone', async () => {
     fs.writeFileSync(directory, '')
     const shippers = [busy(), busy()]
@@ -231,10 +261,14 @@ function exchangeOf(rates: SharedRates, rateLimiter: Partial<RateExchangeDeps['r
       allowedPerSecond: Number.POSITIVE_INFINITY,
       rateToShare: () => undefined,
       agreeOn: () => {},
+      join: () => {},
+      hasStarted: true,
+      holdUntil: () => {},
       wasThrottledSince: () => false,
       forgetRefusals: () => {},
       ...rateLimiter,
     },
+    isWaiting: () => true,
     onAgreed: () => {},
     onTrouble: error => expect(error).toBeUndefined(),
     random: () => 0,

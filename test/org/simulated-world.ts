@@ -1,6 +1,6 @@
 import { vi } from 'vitest'
 import { rarePerSecond } from '../../src/delivery/demand.ts'
-import { RateAgreement, rateOfNewcomer } from '../../src/delivery/rate-agreement.ts'
+import { RateExchange, type SharedRates } from '../../src/delivery/rate-exchange.ts'
 import type { SharedRate } from '../../src/delivery/rate-limiter.ts'
 import { Fleet } from '../../src/org/fleet.ts'
 import { isSoak } from '../support/soak-runs.ts'
@@ -8,11 +8,51 @@ import { Client, randomFrom, Service, type ServiceSettings, stubTime, VirtualClo
 import { SimulatedRedis } from './simulation-redis.ts'
 
 const limitPerSecond = 100
-const exchangeMs = 2000
-const firstExchangeMs = 300
+const rowHoldsMs = 6000
 /** Processes that do not talk to each other take longer to find their shares. */
 const secondsAlone = isSoak ? 600 : 300
 const secondsWithRedis = 120
+
+/** The rates that the processes of a machine tell each other, as `RateTable` keeps them. */
+class SimulatedMachine {
+  isLicenseKnown = false
+  readingUntilMs = 0
+  readonly #rows = new Map<Client, SharedRate & { readonly atMs: number }>()
+  readonly #clock: VirtualClock
+
+  constructor(clock: VirtualClock) {
+    this.#clock = clock
+  }
+
+  ratesOf(client: Client): SharedRates {
+    const read = async () => this.#othersOf(client)
+    return {
+      read,
+      exchange: own => {
+        const others = read()
+        this.#rows.set(client, { ...own, atMs: this.#clock.nowMs })
+        return others
+      },
+      leave: () => this.#rows.delete(client),
+    }
+  }
+
+  #othersOf(client: Client): SharedRate[] {
+    const others: SharedRate[] = []
+    for (const [other, { atMs, ...rate }] of this.#rows) {
+      const ageMs = this.#clock.nowMs - atMs
+      if (other === client || ageMs > rowHoldsMs) continue
+      const { sinceRefusedMs, sinceAcceptedMs, nextStartMs } = rate
+      others.push({
+        ...rate,
+        sinceRefusedMs: sinceRefusedMs + ageMs,
+        sinceAcceptedMs: sinceAcceptedMs + ageMs,
+        nextStartMs: nextStartMs - ageMs,
+      })
+    }
+    return others
+  }
+}
 
 /** A simulated service, and processes that come and go. */
 export class World {
@@ -24,14 +64,14 @@ export class World {
   readonly troubles: string[] = []
   seconds = secondsAlone
   readonly #dead = new Set<number>()
-  /** The last rates of the processes that exchange theirs. */
-  readonly #rates = new Map<Client, SharedRate & { readonly machine: number; readonly atMs: number }>()
-  readonly #machines: number | undefined
+  readonly #machines: readonly SimulatedMachine[]
+  readonly #machineOf = new Map<Client, SimulatedMachine>()
   #redis: SimulatedRedis | undefined
 
   /** @param machines number of machines on which processes exchange their rates; without it they do not */
-  constructor(settings: Partial<ServiceSettings> = {}, seed = 1, machines?: number) {
-    this.#machines = machines
+  constructor(settings: Partial<ServiceSettings> = {}, seed = 1, machines = 0) {
+    this.#machines = Array.from({ length: machines }, () => new SimulatedMachine(this.clock))
+    if (machines > 0) stubTime(this.clock)
     this.random = randomFrom(seed)
     this.service = new Service({ limitPerSecond, ...settings })
   }
@@ -60,38 +100,23 @@ export class World {
     client.pump()
   }
 
-  /** Exchanges the client's rate with those of its machine, as `RateExchange` does. */
+  /** Exchanges the client's rate with those of its machine. */
   #exchangeRates(client: Client): void {
-    if (this.#machines === undefined) return
-    const machine = Math.floor(this.random() * this.#machines)
-    const agreement = new RateAgreement()
-    const othersAt = (nowMs: number) =>
-      [...this.#rates.values()]
-        .filter(rate => rate.machine === machine)
-        .map(rate => ({
-          ...rate,
-          sinceRefusedMs: rate.sinceRefusedMs + nowMs - rate.atMs,
-          sinceAcceptedMs: rate.sinceAcceptedMs + nowMs - rate.atMs,
-          nextStartMs: rate.nextStartMs - nowMs + rate.atMs,
-        }))
-    const exchange = () => {
-      const { nowMs } = this.clock
-      const own = client.pace.isShared(nowMs) || this.#rates.has(client) ? client.pace.rateToShare(nowMs) : undefined
-      this.#rates.delete(client)
-      if (own !== undefined && client.isActive) {
-        const { allowedPerSecond: limitPerSecond, headersTellRemaining } = client.pace
-        const others = othersAt(nowMs)
-        const agreed = agreement.among(nowMs, { own, others, limitPerSecond, headersTellRemaining })
-        this.#rates.set(client, { ...own, machine, atMs: nowMs })
-        if (agreed !== undefined) client.pace.agreeOn(nowMs, agreed)
-        client.pump()
-      }
-      const afterMs = own === undefined ? firstExchangeMs : exchangeMs
-      this.clock.after(afterMs * (0.9 + 0.2 * this.random()), exchange)
-    }
-    const joined = rateOfNewcomer(othersAt(this.clock.nowMs), client.pace.allowedPerSecond)
-    if (joined !== undefined) client.pace.agreeOn(this.clock.nowMs, joined)
-    this.clock.after(firstExchangeMs * this.random(), exchange)
+    if (this.#machines.length === 0) return
+    const machine = this.#machines[Math.floor(this.random() * this.#machines.length)] as SimulatedMachine
+    this.#machineOf.set(client, machine)
+    const exchange = new RateExchange({
+      rates: machine.ratesOf(client),
+      rateLimiter: client.pace,
+      isWaiting: () => client.isWaiting,
+      onAgreed: client.pump,
+      onTrouble: error => this.troubles.push(String(error)),
+      random: this.random,
+    })
+    client.onAnswered = () => exchange.onAnswer()
+    client.onStopped = () => exchange.close()
+    client.onLimit = () => void exchange.join().then(client.pump)
+    void exchange.join()
   }
 
   joinWithinASecond(processes: number, demandPerSecond?: number): void {
@@ -103,14 +128,30 @@ export class World {
     const client = new Client(this.clock, this.service, this.random)
     this.#exchangeRates(client)
     this.clients.push(client)
+    const machine = this.#machineOf.get(client)
+    const know = (): void => {
+      client.pace.setLimit(this.service.limitPerSecond)
+      client.pace.holdUntil(Number.NEGATIVE_INFINITY)
+      client.onLimit()
+    }
     const read = (waitMs: number): void => {
+      if (machine?.isLicenseKnown) return know()
+      if (machine && machine.readingUntilMs > this.clock.nowMs) {
+        return void this.clock.after(200, () => read(waitMs))
+      }
+      if (machine) machine.readingUntilMs = this.clock.nowMs + 3000
+      client.pace.holdUntil(Number.NEGATIVE_INFINITY)
       client.pace.onOtherRequest(this.clock.nowMs)
       this.clock.after(20, () => {
         const { throttled } = this.service.answer(this.clock.nowMs)
         if (throttled) this.clock.after(waitMs * (0.5 + this.random()), () => read(Math.min(2 * waitMs, 10_000)))
-        else client.pace.setLimit(this.service.limitPerSecond)
+        else {
+          if (machine) machine.isLicenseKnown = true
+          know()
+        }
       })
     }
+    if (machine) client.pace.holdUntil(this.clock.nowMs + 2500)
     read(1000)
     client.pump()
   }
@@ -145,8 +186,12 @@ export class World {
     })
   }
 
+  async runUntil(second: number): Promise<void> {
+    await this.clock.runUntil(second * 1000, this.#redis !== undefined || this.#machines.length > 0)
+  }
+
   async run(): Promise<void> {
-    await this.clock.runUntil(this.seconds * 1000, this.#redis !== undefined)
+    await this.runUntil(this.seconds)
   }
 
   /** Returns the share of the limit in use, from the time when the first processes have found their shares. */

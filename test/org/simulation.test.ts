@@ -2,10 +2,15 @@
  * The rate limiter: processes with an endless backlog, for five minutes, on a license of 100 requests per second.
  * `npm run soak` simulates its full scale, up to 500 processes for ten minutes. Prints its measurements.
  */
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { isSoak } from '../support/soak-runs.ts'
 import { World } from './simulated-world.ts'
 import { fixedWindow, tokenBucket } from './simulation.ts'
+
+vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
+afterEach(() => {
+  vi.unstubAllGlobals()
+})
 
 const many = isSoak ? 200 : 40
 const seeds = isSoak ? 7 : 3
@@ -16,9 +21,9 @@ function median(values: readonly number[]): number {
 
 /** Returns how much more the process that was served best was served than the worst, from one second to another. */
 async function bestToWorst(world: World, fromSecond: number, toSecond: number): Promise<number> {
-  await world.clock.runUntil(fromSecond * 1000)
+  await world.runUntil(fromSecond)
   const before = world.clients.map(({ successes }) => successes)
-  await world.clock.runUntil(toSecond * 1000)
+  await world.runUntil(toSecond)
   const served = world.clients.map(({ successes }, i) => successes - (before[i] ?? 0))
   return Math.max(...served) / Math.min(...served)
 }
@@ -170,7 +175,7 @@ describe('processes that do not communicate', () => {
     const world = new World({ limitPerSecond: 40 })
     world.joinAndRead()
     world.clock.after(5000, () => world.join(1, 1))
-    await world.clock.runUntil(600_000)
+    await world.runUntil(600)
     expect(world.service.utilisation(60, 600)).toBeGreaterThan(0.88)
   })
 
@@ -178,7 +183,7 @@ describe('processes that do not communicate', () => {
     const world = new World({ limitPerSecond: 40 })
     world.joinAndRead()
     for (let s = 30; s < 300; s += 60) world.clock.after(s * 1000, () => world.service.refuseAllUntil(s * 1000 + 60))
-    await world.clock.runUntil(300_000)
+    await world.runUntil(300)
     expect(world.service.utilisation(60, 300)).toBeGreaterThan(0.94)
   })
 
@@ -273,7 +278,7 @@ describe('processes that agree on their rates with those of their machine', () =
         world.joinAndRead()
         for (let i = 1; i < processes; i++) world.clock.after(2000 + 5000 * world.random(), () => world.joinAndRead())
         ratios.push(await bestToWorst(world, 45, 105))
-        await world.clock.runUntil(300_000)
+        await world.runUntil(300)
         expect(world.service.rejected(0, 300)).toBeLessThan(0.1)
         expect(world.service.rejected(60, 300)).toBeLessThan(0.06)
         expect(world.service.utilisation(60, 300)).toBeGreaterThan(0.9)
@@ -305,6 +310,27 @@ describe('processes that agree on their rates with those of their machine', () =
   )
 
   it.each([
+    { processes: 40, onPerSecond: 5, firstSeconds: 20 },
+    { processes: 80, onPerSecond: 10, firstSeconds: 20 },
+    { processes: 40, onPerSecond: 40, firstSeconds: 4 },
+    { processes: 80, onPerSecond: 40, firstSeconds: 7 },
+  ])(
+    '$processes that start on $onPerSecond per second wait in line for their first request, and read the license once',
+    async ({ processes, onPerSecond, firstSeconds }) => {
+      for (const tellsRemaining of [true, false]) {
+        for (let seed = 1; seed <= seeds; seed++) {
+          const world = new World({ limitPerSecond: onPerSecond, tellsRemaining }, seed, 1)
+          for (let i = 0; i < processes; i++) world.clock.after(1000 * world.random(), () => world.joinAndRead())
+          await world.runUntil(60)
+          expect(world.service.rejected(0, 60)).toBeLessThan(0.06)
+          expect(world.service.utilisation(0, 60)).toBeGreaterThan(0.92)
+          expect(Math.max(...world.clients.map(({ firstWaitMs }) => firstWaitMs))).toBeLessThan(firstSeconds * 1000)
+        }
+      }
+    },
+  )
+
+  it.each([
     { processes: 2, from: 40, to: 10 },
     { processes: 10, from: 40, to: 10 },
     { processes: 40, from: 40, to: 10 },
@@ -317,7 +343,7 @@ describe('processes that agree on their rates with those of their machine', () =
       world.joinWithinASecond(processes)
       world.clock.after(60_000, () => world.service.setLimit(to))
       world.clock.after(180_000, () => world.service.setLimit(from))
-      await world.clock.runUntil(300_000)
+      await world.runUntil(300)
       const { service } = world
       console.log(
         `${processes} on ${from}/s, then ${to}/s: ${[60, 65, 70, 80, 100, 140].map(second => `${(service.rejected(second, second + 5) * 100).toFixed(0)} % after ${second - 60} s`).join(', ')} refused`,
@@ -339,7 +365,7 @@ describe('processes that agree on their rates with those of their machine', () =
       for (let seed = 1; seed <= seeds; seed++) {
         const world = new World({ limitPerSecond: onPerSecond, tellsRemaining: false }, seed, 1)
         for (let i = 0; i < processes; i++) world.clock.after(1000 * world.random(), () => world.joinWithoutLimit())
-        await world.clock.runUntil(120_000)
+        await world.runUntil(120)
         expect(world.service.rejected(10, 120)).toBeLessThan(0.1)
         expect(world.service.utilisation(20, 120)).toBeGreaterThan(0.68)
       }
@@ -359,7 +385,7 @@ describe('processes that agree on their rates with those of their machine', () =
     const world = new World({ limitPerSecond: 40 }, 1, 1)
     world.joinAndRead()
     for (let i = 0; i < 20; i++) world.clock.after(5000 + 500 * i, () => world.join(1, 0.2))
-    await world.clock.runUntil(300_000)
+    await world.runUntil(300)
     expect(world.service.utilisation(60, 300)).toBeGreaterThan(0.78)
   })
 })

@@ -213,6 +213,12 @@ export class Client {
   /** The time that each request had to wait before it started. */
   readonly waitsMs: number[] = []
   readonly demand: Demand
+  /** Called after each answer. */
+  onAnswered = (): void => {}
+  /** Called when the limit becomes known. */
+  onLimit = (): void => {}
+  /** Called when the process ends. */
+  onStopped = (): void => {}
   successes = 0
   refusals = 0
   /** Time from the start of the process to its first accepted request; `Infinity` before it. */
@@ -293,6 +299,7 @@ export class Client {
   stop(): void {
     this.#noteGap(this.#clock.nowMs)
     this.#isStopped = true
+    this.onStopped()
   }
 
   /** Returns the longest time between two successes, including the time to the first and since the last. */
@@ -317,6 +324,7 @@ export class Client {
     const { nowMs } = this.#clock
     this.#inFlight--
     this.pace.onAnswer(nowMs, answer, startedMs)
+    this.onAnswered()
     if (answer.throttled) {
       this.refusals++
     } else {
