@@ -38,7 +38,7 @@ local guestPart = 0.03
 local unknownMs, unknownPerSecond = 2 * leaseMs, 0.5
 -- Time constant of the count of processes that started lately. From that part of all processes on, and from a few on, the
 -- fleet grows: as many again are expected to start.
-local joinsDecayMs, growthPart, fewJoins = 1000, 0.14, 3
+local joinsDecayMs, growthPart, fewJoins = 1000, 0.03, 2
 
 -- Where there are so many processes that each has to wait for seconds, the circle is cut into places, and each place has
 -- its turn once in a round. A process holds one place, or more if it needs more of the limit; it may use slots of free places,

@@ -84,6 +84,24 @@ describe('processes that lease their shares', () => {
     expect(longestGapMs).toBeLessThan(30_000)
   })
 
+  it('80 on 40 per second, all of which are replaced within 20 seconds, as in a deployment', async () => {
+    const world = await World.withRedis({ limitPerSecond: 40 }, 60)
+    world.joinWithinASecond(80)
+    for (let n = 0; n < 80; n++) {
+      world.clock.after(30_000 + 250 * n, () => {
+        world.leave(n)
+        world.join()
+      })
+    }
+    await world.run()
+    const waits = world.clients.slice(80).map(({ firstWaitMs }) => firstWaitMs)
+    console.log(`80 replaced on 40/s: newcomers wait for ${listedMs(waits)} (median, 99 %, maximum)`)
+    expect(quantile(waits, 0.5)).toBeLessThan(1500)
+    expect(Math.max(...waits)).toBeLessThan(3000)
+    expect(world.service.rejected(30, 50)).toBeLessThan(0.01)
+    expect(world.service.utilisation(30, 50)).toBeGreaterThan(0.95)
+  })
+
   it.each(isSoak ? [750, 5000] : [750])(
     '40, one of which is killed and replaced every %d ms, use the slots of killed processes',
     async everyMs => {
