@@ -138,7 +138,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'stack-reserve': { parts: [] },
   time: { parts: ['node-version'] },
   'node-version': { parts: [] },
-  'files/': { parts: ['node-version'] },
+  'files/': { parts: ['node-version', 'time'] },
   'number-ranges': { parts: [] },
   'numbered-uid': { parts: [] },
   'time-limits': { parts: ['time'] },

@@ -1,3 +1,4 @@
+import { scratchBuffers } from '../files/scratch-buffers.ts'
 import { clearTimeout, setTimeout } from '../time.ts'
 import type { Batch } from './batch.ts'
 import { type DatasetQueue, resentIn } from './dataset-queue.ts'
@@ -7,22 +8,6 @@ import { readUpTo } from './spill.ts'
 /** Maximum number of batches that are read from the store at the same time, for all datasets together. */
 const readAhead = 2
 
-interface Scratches {
-  readonly bytes: number
-  readonly spare: Buffer[]
-}
-
-/**
- * Buffers for reading that are not in use, of two sizes in bytes: for a small batch, and for a usual one with what the store
- * adds to each line. All shippers share them. A new buffer for each batch takes memory until V8 collects all garbage: more
- * than the batches in memory take, if there are thousands of datasets.
- */
-const scratches: readonly Scratches[] = [
-  { bytes: 65_536, spare: [] },
-  { bytes: 1_572_864, spare: [] },
-]
-/** Maximum bytes of the buffers of one size that are kept. */
-const maxSpareBytes = 6_291_456
 /** Maximum bytes that the store usually adds to a line. */
 const addedPerLine = 64
 
@@ -135,13 +120,11 @@ export class Reloads {
   }
 
   async #reload(batch: Batch): Promise<number | undefined> {
-    const neededBytes = batch.byteLength + batch.count * addedPerLine
-    const { bytes, spare } = scratches.find(({ bytes }) => neededBytes <= bytes) ?? (scratches.at(-1) as Scratches)
-    const scratch = spare.pop() ?? Buffer.allocUnsafeSlow(bytes)
+    const scratch = scratchBuffers.take(batch.byteLength + batch.count * addedPerLine)
     try {
       return await batch.reload(this.#deps.maxBatchBytes(), scratch)
     } finally {
-      if ((spare.length + 1) * bytes <= maxSpareBytes) spare.push(scratch)
+      scratchBuffers.giveBack(scratch)
     }
   }
 

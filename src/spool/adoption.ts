@@ -1,4 +1,5 @@
 import type { StoredBatch } from '../batch/batch-store.ts'
+import { scratchBuffers } from '../files/scratch-buffers.ts'
 import { monotonicMs, setTimeout } from '../time.ts'
 import { isPassing } from './disk.ts'
 import { isFor } from './file-names.ts'
@@ -63,13 +64,6 @@ export interface AdopterDeps {
  * Bytes of lines passed to `onAdopted` at a time, so that the segments of many short-lived processes make few requests.
  */
 const passedOnBytes = 1_048_576
-
-/**
- * Size of the buffer that segments are read into, one after another, in bytes: a usual batch and the heads of its
- * records. A buffer for each of thousands of segments would be garbage at once, in memory that the process does not give
- * back.
- */
-const scratchBytes = 1_572_864
 
 /**
  * Maximum number of adopted directories at a time. The lock and the socket of each take two of the descriptors in
@@ -179,24 +173,20 @@ export class Adopter {
   /** Adopts what there is room for. Returns true if directories that are left alone have made room for more. */
   async #adoptSome(listeners: AdopterListeners): Promise<boolean> {
     const closings = this.#closings
-    let scratch: Buffer | undefined
     let found: Found[] = []
     let foundBytes = 0
     for await (const segment of this.#segments(listeners)) {
       await this.#rest()
       if (closings !== this.#closings) return false
-      scratch ??= Buffer.allocUnsafeSlow(scratchBytes)
-      const content = await segment.adopt(() => this.#rest(), scratch).catch(error => listeners.onUnreadable(error))
+      const one = await this.#read(segment).catch(error => listeners.onUnreadable(error))
       if (closings !== this.#closings) return false
-      if (content === undefined) {
+      if (one === undefined) {
         this.#unread.add(segment)
         continue
       }
       this.#unread.delete(segment)
-      // The lines are not kept: the batch reads them again when its turn comes.
-      const { dataset, severities, lines, lost, refused } = content
-      found.push({ segment, dataset, severities, byteLength: lines.length, lost, refused })
-      foundBytes += lines.length
+      found.push(one)
+      foundBytes += one.byteLength
       if (foundBytes < passedOnBytes && found.length < passedOnSegments) continue
       this.#emit(found, listeners)
       found = []
@@ -207,6 +197,17 @@ export class Adopter {
     const directories = this.#directories.size
     for (const directory of [...this.#leaving]) if (!this.#isToBeRead(directory)) directory.release()
     return this.#hasMore && this.#directories.size < directories
+  }
+
+  /** Reads a segment. Its lines are not kept: the batch reads them again when its turn comes. */
+  async #read(segment: Segment): Promise<Found> {
+    const scratch = scratchBuffers.take(segment.readableBytes)
+    try {
+      const { dataset, severities, lines, lost, refused } = await segment.adopt(() => this.#rest(), scratch)
+      return { segment, dataset, severities, byteLength: lines.length, lost, refused }
+    } finally {
+      scratchBuffers.giveBack(scratch)
+    }
   }
 
   /** True if segments of the directory are still to be read. */

@@ -161,6 +161,11 @@ export class Segment implements StoredBatch, NeededSegment {
     return this.#directory.pathOf(this.order)
   }
 
+  /** Bytes that a read of the file takes; 0 if it is too large to be read. */
+  get readableBytes(): number {
+    return this.#bytes > maxSegmentBytes ? 0 : this.#bytes
+  }
+
   get isComplete(): boolean {
     return this.#isComplete
   }
