@@ -6,6 +6,7 @@
 export const alone: readonly string[] = [
   'test/batch/many-datasets.test.ts',
   'test/batch/many-names.test.ts',
+  'test/batch/memory-budget.test.ts',
   'test/batch/reused-blocks.test.ts',
   'test/channels.test.ts',
   'test/delivery/accounting.test.ts',

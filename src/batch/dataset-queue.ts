@@ -240,7 +240,8 @@ export class DatasetQueue {
     if (open !== undefined && open.count < maxBatchEvents) {
       if (open.count + 1 === maxBatchEvents) this.#deps.scheduleReady()
       const mayGrow = !this.#behind?.mayBeBehind(this.#pause) || this.#hasRoomFor(severity)
-      if (open.append(severity, line, mayGrow ? maxBatchBytes : open.blockBytes, acknowledgement)) return true
+      const maxBytes = mayGrow ? maxBatchBytes : Math.min(open.blockBytes, maxBatchBytes)
+      if (open.append(severity, line, maxBytes, acknowledgement)) return true
     }
     reserveStack(this.#deps.stackBytes)
     if (open !== undefined) {

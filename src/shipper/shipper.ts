@@ -176,7 +176,7 @@ export class Shipper {
     await settlesWithin(Promise.all([this.#core.sender.close(), this.#core.license?.close()]), closeConnectionsMs)
     this.#core.rateExchange?.close()
     this.#core.drain.releaseSpool() // again, for events that were logged meanwhile
-    this.#core.pipeline.memory.clear()
+    this.#core.pipeline.memory.retire()
     this.#core.releaseProcess()
     return { complete, pending: this.#core.ledger.pending }
   }

@@ -128,15 +128,18 @@ describe('memory', () => {
     expect(from.minSeverity).toBe(0)
   })
 
-  it('reuses freed blocks by size, and keeps eight of the usual size or as many bytes', () => {
-    const from = new MemoryBudget(64 * MiB, MiB)
+  it('reuses freed blocks by size, until blocks of other sizes need their memory: the size freed longest ago goes first', () => {
+    const from = new MemoryBudget(12 * MiB, MiB)
     const taken = (sizes: readonly number[]) => sizes.map(size => from.allocate(size) as Buffer)
     const blocks = taken([8 * KiB, MiB, 4 * MiB, 3 * MiB, 2 * MiB])
     for (const block of blocks) from.free(block)
-    const again = taken([2 * MiB, 4 * MiB, 3 * MiB, MiB, 8 * KiB])
-    // 10 MiB came back, the oldest bytes first. No block of 8 KiB is kept.
-    expect(again.map(block => blocks.indexOf(block))).toEqual([4, -1, 3, -1, -1])
-    expect(from.usedBytes).toBe(10 * MiB + 8 * KiB)
+    const again = taken([2 * MiB, 4 * MiB, MiB])
+    expect(again.map(block => blocks.indexOf(block))).toEqual([4, 2, 1])
+    for (const block of again) from.free(block)
+    from.free(from.allocate(8 * MiB) as Buffer) // beside it, 4 MiB have room
+    const last = taken([MiB, 2 * MiB, 3 * MiB, 4 * MiB])
+    expect(last.map(block => blocks.indexOf(block))).toEqual([1, -1, -1, -1])
+    expect(from.usedBytes).toBe(10 * MiB)
   })
 
   it('grows blocks fourfold up to the maximum of a batch', () => {

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { MemoryBudget } from '../../src/batch/memory-budget.ts'
 import { startShipping } from '../support/shipping.ts'
 
 const atOnce = 30
@@ -18,20 +17,6 @@ it('the memory of small batches that were delivered serves the next ones, also i
   }
   expect(shipper.stats()).toMatchObject({ delivered: rounds * atOnce, dropped: 0 })
   expect(allocate.mock.calls.filter(([bytes]) => bytes === 4096).length).toBe(atOnce)
-})
-
-it('half as much memory as is in use is kept for the next batches, and no more than a megabyte once all is delivered', () => {
-  const blockBytes = 65_536
-  const budget = new MemoryBudget(1024 * blockBytes, blockBytes)
-  using allocate = vi.spyOn(Buffer, 'allocUnsafeSlow')
-  const take = (count: number) => Array.from({ length: count }, () => budget.allocate(blockBytes) as Buffer)
-  const used = take(400)
-  for (const block of used.splice(0, 100)) budget.free(block)
-  used.push(...take(100))
-  expect(allocate).toHaveBeenCalledTimes(400)
-  for (const block of used) budget.free(block)
-  take(400)
-  expect(allocate).toHaveBeenCalledTimes(400 + 400 - 16)
 })
 
 it('lines that go to the spool while memory is short take no memory of their own', async () => {
