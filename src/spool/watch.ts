@@ -55,19 +55,19 @@ export class Watch {
   async #round(): Promise<number> {
     let busyMs = 0
     let sinceMs = monotonicMs()
+    const isOver = (): boolean => monotonicMs() - sinceMs >= sliceMs // asked for each file: no promise is made for it
     const rest = async (): Promise<void> => {
-      if (monotonicMs() - sinceMs < sliceMs) return
       busyMs += monotonicMs() - sinceMs
       await new Promise(resolve => setTimeout(resolve, 0).unref())
       sinceMs = monotonicMs()
     }
     for (const directory of this.#directories()) {
-      await rest()
+      if (isOver()) await rest()
       if (directory.isReleased) continue
       if (!this.#renew(directory)) continue
       const gone: NeededSegment[] = []
       for (const segment of [...directory.needed]) {
-        await rest()
+        if (isOver()) await rest()
         if (segment.isGone()) gone.push(segment)
       }
       // Checked again without a wait before `vanish`, so that no line is added to a segment known to be gone.
