@@ -18,6 +18,7 @@ import { rateLimitIn } from './rate-limit-headers.ts'
 import type { RateInForce, RateLimiter } from './rate-limiter.ts'
 import { type Attempt, maxRequestsAtEnd } from './sender.ts'
 import { AttemptSettler } from './settle-attempt.ts'
+import { ShortMap } from './short-map.ts'
 import {
   type Failure,
   paceReason,
@@ -112,7 +113,7 @@ export class Delivery {
   readonly #deps: DeliveryDeps
   readonly #tuner: Tuner
   readonly #settler: AttemptSettler
-  readonly #inFlight = new Map<Batch, InFlight>()
+  readonly #inFlight = new ShortMap<Batch, InFlight>()
   readonly #lostRequests: LostRequests
   /** The datasets that may make a request before one in flight has ended; `undefined` for all of them. */
   #eligibleDatasets: DatasetChoice | undefined
@@ -284,7 +285,7 @@ export class Delivery {
 
   /** The longest wait for an answer, unless it is short. */
   #unansweredFailure(): Failure | undefined {
-    for (const [{ byteLength, attempts }, { startedAtMs, asAccepted }] of this.#inFlight) {
+    for (const [{ byteLength, attempts }, { startedAtMs, asAccepted }] of this.#inFlight.entries()) {
       const sinceMs = attempts.isRepeated ? attempts.startedAtMs : startedAtMs
       const waitMs = monotonicMs() - sinceMs
       if (asAccepted !== undefined || waitMs < minSilenceMs) continue
@@ -302,7 +303,7 @@ export class Delivery {
     const { batches, breaker } = this.#deps
     let unanswered: Set<string> | undefined
     let requests = 0
-    for (const [{ dataset }, { startedAtMs, asAccepted }] of this.#inFlight) {
+    for (const [{ dataset }, { startedAtMs, asAccepted }] of this.#inFlight.entries()) {
       if (asAccepted !== undefined) continue
       const queue = batches.queueFor(dataset)
       if (nowMs - startedAtMs < minSilenceMs && !queue.isUnanswered) continue
@@ -354,7 +355,7 @@ export class Delivery {
   #breakOffAll(): void {
     while (this.#inFlight.size > 0) {
       const ends: (() => unknown)[] = []
-      for (const [batch, one] of [...this.#inFlight].reverse()) {
+      for (const [batch, one] of this.#inFlight.entries().reverse()) {
         const answered = [one, one.earlier].find(attempt => attempt?.asAccepted !== undefined)
         if (answered?.asAccepted === undefined) this.#breakOff(batch, one)
         else {

@@ -1,6 +1,7 @@
 import type { Batch } from '../batch/batch.ts'
 import type { Breaker } from './breaker.ts'
 import { type Attempt, maxRequestsAtEnd } from './sender.ts'
+import type { ShortMap } from './short-map.ts'
 
 /** A request without a complete answer. */
 export interface InFlight {
@@ -38,7 +39,7 @@ const maxSilentProbes = 2
  * time. Times are monotonic, in milliseconds.
  */
 export class LostRequests {
-  readonly #inFlight: ReadonlyMap<Batch, InFlight>
+  readonly #inFlight: ShortMap<Batch, InFlight>
   readonly #breaker: Pick<Breaker, 'isOpen'>
   /** Start of the latest request that was answered. */
   #answeredStartMs = Number.NEGATIVE_INFINITY
@@ -46,7 +47,7 @@ export class LostRequests {
   #endMs = Number.NEGATIVE_INFINITY
 
   /** @param inFlight the requests in flight, as they change */
-  constructor(inFlight: ReadonlyMap<Batch, InFlight>, breaker: Pick<Breaker, 'isOpen'>) {
+  constructor(inFlight: ShortMap<Batch, InFlight>, breaker: Pick<Breaker, 'isOpen'>) {
     this.#inFlight = inFlight
     this.#breaker = breaker
   }
@@ -92,8 +93,8 @@ export class LostRequests {
   *toRepeat(nowMs: number): Generator<[Batch, InFlight], void> {
     if (nowMs >= this.#endMs) return
     const isDue = (one: InFlight) => isSilent(one, nowMs, this.#againAfterMs(one))
-    let isTrying = ![...this.#inFlight.values()].every(isDue)
-    for (const [batch, one] of [...this.#inFlight]) {
+    let isTrying = !this.#inFlight.values().every(isDue)
+    for (const [batch, one] of this.#inFlight.entries()) {
       if (!isDue(one) || batch.attempts.isRepeated) continue
       const isWithoutSign = !this.#isOvertaken(one)
       if (isWithoutSign && (isTrying || nowMs - one.startedAtMs < againAfterMs.withoutSign)) continue

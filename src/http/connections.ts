@@ -41,7 +41,8 @@ export class Connections implements Dispatcher {
   readonly #isSecure: boolean
   readonly #target: RequestOptions
   readonly #addressChoice = new AddressChoice()
-  readonly #requests = new Set<ClientRequest>()
+  /** The requests in flight. Not a `Set`, for the reason given at `ShortMap` in delivery/short-map.ts. */
+  #requests: ClientRequest[] = []
   /** Ends the tunnels that are being made; missing without a proxy for TLS. */
   readonly #endTunnels: (() => void) | undefined
   #onIdle: (() => void) | undefined
@@ -130,7 +131,7 @@ export class Connections implements Dispatcher {
         request.destroy(new Error('the service answered before it had received the request'))
       else if (!isOver) take(response)
     }
-    this.#requests.add(request)
+    this.#requests.push(request)
     request.on('socket', socket => this.#prepare(socket, request))
     request.on('information', ({ statusCode, headers }) => handler.onResponseStart(controller, statusCode, headers))
     request.on('response', response => {
@@ -142,8 +143,9 @@ export class Connections implements Dispatcher {
     })
     request.on('error', fail)
     request.on('close', () => {
-      this.#requests.delete(request)
-      if (this.#requests.size === 0) this.#onIdle?.()
+      const at = this.#requests.indexOf(request)
+      if (at >= 0) this.#requests.splice(at, 1)
+      if (this.#requests.length === 0) this.#onIdle?.()
       fail(new Error('the connection was closed without an answer'))
     })
     handler.onRequestStart(controller)
@@ -159,8 +161,8 @@ export class Connections implements Dispatcher {
   async close(): Promise<void> {
     this.#agent.maxFreeSockets = 0
     // Node ends an aborted request only when its tunnel is complete.
-    for (const request of this.#requests) if (request.destroyed) this.#requests.delete(request)
-    const idle = this.#requests.size === 0 ? undefined : Promise.withResolvers<void>()
+    this.#requests = this.#requests.filter(({ destroyed }) => !destroyed)
+    const idle = this.#requests.length === 0 ? undefined : Promise.withResolvers<void>()
     this.#onIdle = idle?.resolve
     this.#closeIdle()
     await idle?.promise
