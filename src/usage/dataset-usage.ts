@@ -5,7 +5,9 @@ const maxDatasets = 64
 /** Maximum length of the name of such a dataset, in characters. It bounds the memory for names. */
 const maxNameChars = 200
 /** Number of events of other datasets after which one of them replaces the smallest dataset. */
-const eventsPerReplacement = 32
+const minEventsPerReplacement = 32
+/** Part of all those events, if it is more. So many small datasets that take turns do not replace each other all the time. */
+const shareOfOthers = 1 / 64
 
 export interface DatasetCount {
   /** `undefined` for all datasets that are not counted one by one. */
@@ -24,7 +26,7 @@ export class DatasetUsage {
   readonly #byName = new Map<string, NamedDatasetCount>()
   readonly #others: DatasetCount = { name: undefined, id: 0, events: 0, bytes: 0 }
   #lastId = 0
-  #othersUntilReplacement = eventsPerReplacement
+  #othersUntilReplacement = minEventsPerReplacement
 
   /** Returns the counts to which an event of this dataset belongs. */
   of(name: string): DatasetCount {
@@ -49,7 +51,7 @@ export class DatasetUsage {
     if (name.length > maxNameChars) return this.#others
     if (this.#byName.size >= maxDatasets) {
       if (--this.#othersUntilReplacement > 0) return this.#others
-      this.#othersUntilReplacement = eventsPerReplacement
+      this.#othersUntilReplacement = Math.max(this.#others.events * shareOfOthers, minEventsPerReplacement)
       this.#removeSmallest()
     }
     const count = { name: ownCopy(name), id: ++this.#lastId, events: 0, bytes: 0 }

@@ -44,15 +44,21 @@ export function differenceOf(statement: StatementWords, otherStatement: Statemen
   const { text } = statement
   const { text: other } = otherStatement
   if (text === other) return undefined
-  let place = constantBegin(text, other)
-  if (isConstantAt(place, text, other)) return { kind: 'chars', place }
-  while (place > 0 && isOfWord(text.charCodeAt(place - 1))) place--
+  const begin = constantBegin(text, other)
+  if (isConstantAt(begin, text, other)) return { kind: 'chars', place: begin }
+  const place = beginOfWord(text, begin)
   const piece = pieceThatDiffers(statement, otherStatement, place)
   // The first characters of a piece tell more statements apart than those before an end.
   if (piece !== undefined && (piece.index ?? 0) <= fewSigns) return piece
   const charsBeforeEnd = endThatDiffers(statement, otherStatement)
   if (charsBeforeEnd !== undefined) return { kind: 'end', place: charsBeforeEnd }
   if (piece !== undefined) return piece
+  return wordThatDiffers(statement, otherStatement)
+}
+
+/** Returns the first constant word that differs, or `undefined` if none does. */
+export function wordThatDiffers({ text }: StatementWords, { text: other }: StatementWords): Difference | undefined {
+  const place = beginOfWord(text, constantBegin(text, other))
   const words = constantWords(text, place)
   const otherWords = constantWords(other, place)
   const differs = Array.from(
@@ -61,6 +67,13 @@ export function differenceOf(statement: StatementWords, otherStatement: Statemen
   )
   const index = differs.indexOf(true)
   return index < 0 ? undefined : { kind: 'word', place, index: index + 1 }
+}
+
+/** Returns where the word begins that ends at a place of a text. */
+function beginOfWord(text: string, end: number): number {
+  let place = end
+  while (place > 0 && isOfWord(text.charCodeAt(place - 1))) place--
+  return place
 }
 
 /** Returns how many characters two texts begin with, up to the first value. */
@@ -130,7 +143,10 @@ function startsAfter(separator: RegExp, text: string, place: number): number[] {
 
 /** Returns how many pieces a message has in the same order as the text of its statement, between each of `signs`. */
 export function samePieces(text: string, message: string): PieceCounts {
-  const counts = separators.map(separator => {
+  const isLikeText = isLike(message, text)
+  const counts = separators.map((separator, i) => {
+    const sign = signs[i] as string
+    if (!text.includes(sign) && !message.includes(sign)) return isLikeText ? maxPieces : 0
     const pieces = text.split(separator, maxPieces)
     const others = message.split(separator, maxPieces)
     const differs = pieces.findIndex((piece, i) => !isLike(others[i], piece))

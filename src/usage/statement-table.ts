@@ -22,6 +22,8 @@ export interface Statement extends StatementKey, StatementWords {
   events: number
   /** True if it was sampled more than once. An identifier that looks like a name makes a statement only once. */
   isKnown: boolean
+  /** The statement that most likely has the event if this one is sampled only once; 0 for none. */
+  insteadOf: number
   /** The bytes of the statement that had the place before. */
   readonly bytesBefore: number
 }
@@ -34,15 +36,22 @@ export interface Statement extends StatementKey, StatementWords {
  * @see https://doi.org/10.1007/978-3-540-30570-5_27
  */
 export class StatementTable {
-  readonly #byKey = new Map<string, Statement>()
+  /** Statements with the same text differ in dataset or level. */
+  readonly #byText = new Map<string, Statement[]>()
   readonly #byId = new Map<number, Statement>()
   #lastId = 0
 
   /** Returns the statement with this key, or `undefined` if it has no place in the table. */
-  find(key: StatementKey): Statement | undefined {
-    const statement = this.#byKey.get(keyText(key))
+  find({ dataset, level, text, isName }: StatementKey): Statement | undefined {
+    const statement = this.#byText
+      .get(text)
+      ?.find(one => one.dataset === dataset && one.level === level && one.isName === isName)
     if (statement !== undefined) statement.isKnown = true
     return statement
+  }
+
+  hasText(text: string): boolean {
+    return this.#byText.has(text)
   }
 
   /** Returns a statement unless another one has replaced it. */
@@ -50,17 +59,18 @@ export class StatementTable {
     return this.#byId.get(id)
   }
 
+  get size(): number {
+    return this.#byId.size
+  }
+
   all(): Iterable<Statement> {
-    return this.#byKey.values()
+    return this.#byId.values()
   }
 
   /** Adds a statement that has no place in the table. `message` is one of its messages, or its name. */
   add({ dataset, level, text, isName }: StatementKey, message: string): Statement {
-    const replaced = this.#byKey.size < maxStatements ? undefined : this.#smallest()
-    if (replaced !== undefined) {
-      this.#byKey.delete(keyText(replaced))
-      this.#byId.delete(replaced.id)
-    }
+    const replaced = this.#byId.size < maxStatements ? undefined : this.#smallest()
+    if (replaced !== undefined) this.#remove(replaced)
     const bytesBefore = replaced === undefined ? 0 : totalOf(replaced)
     const statement = {
       id: ++this.#lastId,
@@ -73,24 +83,30 @@ export class StatementTable {
       bytes: 0,
       events: 0,
       isKnown: false,
+      insteadOf: 0,
       bytesBefore,
     }
-    this.#byKey.set(keyText(statement), statement)
+    const others = this.#byText.get(text)
+    if (others === undefined) this.#byText.set(text, [statement])
+    else others.push(statement)
     this.#byId.set(statement.id, statement)
     return statement
   }
 
+  #remove(statement: Statement): void {
+    const left = this.#byText.get(statement.text)?.filter(one => one !== statement) ?? []
+    if (left.length === 0) this.#byText.delete(statement.text)
+    else this.#byText.set(statement.text, left)
+    this.#byId.delete(statement.id)
+  }
+
   #smallest(): Statement | undefined {
     let smallest: Statement | undefined
-    for (const statement of this.#byKey.values()) {
+    for (const statement of this.#byId.values()) {
       if (smallest === undefined || totalOf(statement) < totalOf(smallest)) smallest = statement
     }
     return smallest
   }
-}
-
-function keyText({ dataset, level, text, isName }: StatementKey): string {
-  return `${dataset}\n${level}\n${isName}\n${text}`
 }
 
 function totalOf({ bytes, bytesBefore }: Statement): number {

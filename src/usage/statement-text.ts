@@ -66,6 +66,8 @@ const textBytes = Buffer.from(text.buffer)
 let length = 0
 /** The place up to which the message has been searched for base64. */
 let base64To = 0
+/** Number of characters that have been read so far, of all messages. */
+export let charsRead = 0
 
 /** What is known after reading a word. If it is a value, `valueStart` is the place after a prefix such as `cus_`. */
 const word = { valueStart: 0, end: 0, isValue: false, isHexadecimal: false, hasDigit: false, kind: 0 }
@@ -198,6 +200,7 @@ function readText(message: string): string {
       }
     }
   }
+  charsRead += at
   if (at >= end && length <= maxTextChars && isCut(message, end)) endOpenGroup()
   return madeText()
 }
@@ -517,7 +520,7 @@ function endOfLine(message: string, start: number, end: number): number {
 }
 
 /** True for `=` in `==`, `=>`, `!=`, `<=` and `>=`. */
-function isInOperator(message: string, at: number): boolean {
+export function isInOperator(message: string, at: number): boolean {
   const next = message.charCodeAt(at + 1)
   if (next === equals || next === greaterThan) return true
   const previous = message.charCodeAt(at - 1)

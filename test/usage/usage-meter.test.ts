@@ -228,14 +228,14 @@ describe('an application with a hundred log statements', () => {
 describe('an application whose events have no text for a message', () => {
   const count = 100_000
   it.each([
-    ['event names', ({ name }: { name: string }) => ({ event: { event_name: name }, resource: undefined })],
-    ['scopes', ({ scope }: { scope: Uint8Array }) => ({ event: { message: { a: 1 } }, resource: scope })],
-  ])('has its ten most expensive %s listed in order, within a fiftieth of their bytes', (_, eventOf) => {
+    ['event names', '', ({ name }: { name: string }) => ({ event: { event_name: name }, resource: undefined })],
+    ['scopes', '@shop/', ({ scope }: { scope: Uint8Array }) => ({ event: { message: { a: 1 } }, resource: scope })],
+  ])('has its ten most expensive %s listed in order, within a fiftieth of their bytes', (_, prefix, eventOf) => {
     const random = randomFrom(7)
     const meter = meterWith(7)
     const statements = Array.from({ length: 100 }, (_, i) => {
       const name = `${nouns[i % 17]}.${verbs[Math.floor(i / 17)]}`
-      return { name, scope: Buffer.from(name), bytes: 100 + Math.floor(random() * 2000), total: 0 }
+      return { name, scope: Buffer.from(`@shop/${name}`), bytes: 100 + Math.floor(random() * 2000), total: 0 }
     })
     for (let i = 0; i < count; i++) {
       const statement = statements[Math.floor(100 * random() ** 3)]
@@ -246,7 +246,7 @@ describe('an application whose events have no text for a message', () => {
     }
     const exact = statements.sort((one, other) => other.total - one.total).slice(0, 10)
     const listed = meter.usage(10).statements
-    expect(listed.map(({ text }) => text)).toEqual(exact.map(({ name }) => `[${name}]`))
+    expect(listed.map(({ text }) => text)).toEqual(exact.map(({ name }) => `[${prefix}${name}]`))
     for (const [i, { bytes }] of listed.entries()) {
       expect(Math.abs(bytes / (exact[i]?.total ?? 0) - 1)).toBeLessThan(0.02)
     }
@@ -363,6 +363,16 @@ describe('counts', () => {
     expect(otherDatasets).toEqual({ events: 31, bytes: 310 })
   })
 
+  it('of a statement include a message with another text that came once among its messages', () => {
+    const meter = meterWith(1)
+    const add = (message: string) =>
+      meter.add('d', { event: { level: 'info', message }, severity: 2, resource: undefined }, 100)
+    for (let i = 0; i < 100; i++) add(`session of user ${i} began`)
+    for (const id of ['getUserA', 'getUserB', 'getUserC']) add(`session of user ${id} began`)
+    for (let i = 0; i < 100; i++) add(`session of user ${i} began`)
+    expect(meter.usage(10).statements).toMatchObject([{ text: 'session of user * began', events: 203 }])
+  })
+
   it('begin anew on request', () => {
     const meter = meterWith(1)
     const event = { event: { level: 'info', message: 'm' }, severity: 2 as const, resource: undefined }
@@ -391,6 +401,34 @@ describe('counts', () => {
     expect(Math.abs((statements[0]?.bytes ?? 0) / 5_000_000 - 1)).toBeLessThan(0.02)
     expect(Object.keys(datasets)).toHaveLength(64)
     expect(datasets.large).toEqual({ events: 75_000, bytes: 7_500_000 })
+  })
+})
+
+describe('the texts of statements', () => {
+  const random = randomFrom(5)
+  const pick = (max: number) => Math.floor(random() * max)
+  const letters = (length: number) => Array.from({ length }, () => 'ghijklmnop'.charAt(pick(10))).join('')
+  const order = () => `${nouns[pick(17)]} ${pick(1e6)} ${verbs[pick(6)]} in ${pick(500)} ms`
+  const long = () => `${nouns[pick(17)]} ${pick(1e6)} ${verbs[pick(6)]}: ${'lorem ipsum '.repeat(200)}`
+
+  it.each([
+    ['one of 200, if messages have numbers', order, () => 'd', 0.005],
+    ['one of 25, if messages begin with random words', () => `${letters(12)} came`, () => 'd', 0.04],
+    ['one of 100, if messages are long', long, () => 'd', 0.01],
+    ['one of 25, if a hundred datasets take turns', order, () => `d${pick(100)}`, 0.04],
+  ])('are made for less than %s', (_, message, dataset, maxShare) => {
+    let texts = 0
+    const shown = (event: object) => {
+      texts++
+      return event
+    }
+    const meter = new UsageMeter({ scopeName: () => '', nowMs: () => 0, random: randomFrom(5), shown })
+    const count = 200_000
+    for (let i = 0; i < count; i++) {
+      const event = { level: 'info', message: message() }
+      meter.add(dataset(), { event, severity: 2, resource: undefined }, 100 + pick(100))
+    }
+    expect(texts / count).toBeLessThan(maxShare)
   })
 })
 
