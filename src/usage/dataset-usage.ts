@@ -1,3 +1,4 @@
+import { ownCopy } from './own-text.ts'
 import type { UsageCount } from './usage.ts'
 
 /** Maximum number of datasets that are counted one by one. */
@@ -69,9 +70,4 @@ export class DatasetUsage {
     this.#others.events += smallest.events
     this.#others.bytes += smallest.bytes
   }
-}
-
-/** Copies a name, so that it does not keep alive a longer text it was cut from. */
-function ownCopy(name: string): string {
-  return Buffer.from(name, 'utf16le').toString('utf16le')
 }

@@ -1,7 +1,10 @@
+import { bytesOfText } from './own-text.ts'
 import { constantEnd, type StatementWords, samePieces } from './statement-difference.ts'
 
 /** Maximum number of statements that are counted one by one. */
 const maxStatements = 240
+/** Maximum size of their texts. If texts are long and not Latin, there are fewer statements. */
+const maxTextBytes = 48 * 1024
 
 /** What distinguishes a statement from others. */
 export interface StatementKey {
@@ -39,6 +42,7 @@ export class StatementTable {
   /** Statements with the same text differ in dataset or level. */
   readonly #byText = new Map<string, Statement[]>()
   readonly #byId = new Map<number, Statement>()
+  #textBytes = 0
   #lastId = 0
 
   /** Returns the statement with this key, or `undefined` if it has no place in the table. */
@@ -69,8 +73,13 @@ export class StatementTable {
 
   /** Adds a statement that has no place in the table. `message` is one of its messages, or its name. */
   add({ dataset, level, text, isName }: StatementKey, message: string): Statement {
-    const replaced = this.#byId.size < maxStatements ? undefined : this.#smallest()
-    if (replaced !== undefined) this.#remove(replaced)
+    let replaced: Statement | undefined
+    this.#textBytes += bytesOfText(text)
+    while (this.#byId.size >= maxStatements || this.#textBytes > maxTextBytes) {
+      replaced = this.#smallest()
+      if (replaced === undefined) break
+      this.#remove(replaced)
+    }
     const bytesBefore = replaced === undefined ? 0 : totalOf(replaced)
     const statement = {
       id: ++this.#lastId,
@@ -98,6 +107,7 @@ export class StatementTable {
     if (left.length === 0) this.#byText.delete(statement.text)
     else this.#byText.set(statement.text, left)
     this.#byId.delete(statement.id)
+    this.#textBytes -= bytesOfText(statement.text)
   }
 
   #smallest(): Statement | undefined {

@@ -1,5 +1,6 @@
 import { base64End, isEncoded, isPartOfPath, mayBeIdentifier, minDigits } from './encoded-values.ts'
 import { hexGroupsEnd } from './hex-groups.ts'
+import { ownText } from './own-text.ts'
 import { randomness } from './randomness.ts'
 import { classOf, is, skipWhile } from './unit-classes.ts'
 
@@ -61,7 +62,6 @@ function addToHash(hash: number, unit: number): number {
 
 /** The text being made. Nothing logs while a message is read, so one buffer serves all. */
 const text = new Uint16Array(maxTextChars + 8)
-const textBytes = Buffer.from(text.buffer)
 /** Length of the text being made. */
 let length = 0
 /** The place up to which the message has been searched for base64. */
@@ -660,7 +660,7 @@ function madeText(): string {
     length = maxTextChars
     text[length - 1] = ellipsis
   }
-  return textBytes.toString('utf16le', 0, 2 * length).toWellFormed()
+  return ownText(text, length).toWellFormed()
 }
 
 const space = 0x20

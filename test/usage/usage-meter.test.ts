@@ -442,7 +442,6 @@ describe('memory', () => {
       const { heapUsed, arrayBuffers } = process.memoryUsage()
       return heapUsed + arrayBuffers
     }
-    const meters = Array.from({ length: 3 }, (_, i) => meterWith(i))
     const random = randomFrom(7)
     const text = (length: number) =>
       Array.from({ length }, () => String.fromCharCode(0x4e00 + random() * 20_000)).join(' ')
@@ -455,6 +454,7 @@ describe('memory', () => {
     }
     fill(meterWith(99))
     const before = usedBytes()
+    const meters = Array.from({ length: 3 }, (_, i) => meterWith(i))
     for (const meter of meters) fill(meter)
     const eachBytes = (usedBytes() - before) / meters.length
     expect(eachBytes).toBeLessThan(256 * 1024)
