@@ -208,6 +208,16 @@ describe.concurrent('a license that cannot be read', () => {
     })
   })
 
+  it('does not hold up the first request, however often the process logs', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ maxBatchAgeMs: 50, limits: { orgId: shipping.emulator.orgId } })
+    for (let n = 0; shipper.stats().delivered === 0; n++) {
+      shipper.ship({ n })
+      await sleep(10)
+      expect(n).toBeLessThan(500)
+    }
+  })
+
   it('because the rate is used up causes a warning that does not blame the token', async () => {
     await using shipping = await startShipping()
     await using service = await startAnswering(429, {}, { 'retry-after': '0' })

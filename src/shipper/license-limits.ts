@@ -27,6 +27,7 @@ export interface License {
   readonly limits: Limits
   /** Removes from a text the tokens that are used to read the organization. */
   readonly redact: Redact
+  /** Begins to read the license, unless it was begun before. Called at every event, because an event may follow `close`. */
   start(): void
   close(): Promise<void>
 }
@@ -171,6 +172,7 @@ export function openLicense(deps: LicenseDeps): License {
     limits,
     redact: (text, kind) => bearer?.redact(text, kind) ?? text,
     start: () => {
+      if (isOpen) return
       isOpen = true
       fleet?.start()
       if (licenseFile !== undefined && limitPerSecond === undefined) rateLimiter.holdUntil(monotonicMs() + licenseMs)
