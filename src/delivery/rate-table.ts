@@ -1,4 +1,4 @@
-import { checkedStat, prepareMachineDirectory } from '../files/machine-directory.ts'
+import { checkedStat, ifMissing, prepareMachineDirectory } from '../files/machine-directory.ts'
 import { isOurs } from '../files/private-directory.ts'
 import { withoutTracing } from '../http/without-tracing.ts'
 import { builtinModule } from '../node-version.ts'
@@ -83,7 +83,8 @@ export class RateTable implements SharedRates {
     const path = this.#path ?? this.#prepare()
     this.#path = path
     return withoutTracing(async () => {
-      const file = await fs.promises.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+      const file = await fs.promises.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(ifMissing)
+      if (file === undefined) return [] // the table in use is another one
       try {
         const rows = (await this.#rowsIn(file, path)).filter(row => row !== undefined)
         return rows.filter(({ processId }) => processId !== this.#processId)

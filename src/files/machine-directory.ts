@@ -39,6 +39,11 @@ export async function checkedStat(file: FileHandle, path: string): Promise<impor
   return stat
 }
 
+/** Returns `undefined` for the error of a missing file, and throws any other one. */
+export function ifMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}
+
 function removeIfOld(path: string, nowMs: number): void {
   try {
     if (nowMs - fs.lstatSync(path).mtimeMs > fileHoldsMs) fs.unlinkSync(path)

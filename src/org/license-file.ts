@@ -1,4 +1,4 @@
-import { checkedStat, prepareMachineDirectory } from '../files/machine-directory.ts'
+import { checkedStat, ifMissing, prepareMachineDirectory } from '../files/machine-directory.ts'
 import { withoutTracing } from '../http/without-tracing.ts'
 import { builtinModule } from '../node-version.ts'
 import { delay, systemTimeMs } from '../time.ts'
@@ -127,8 +127,4 @@ async function isToRead(path: string): Promise<boolean> {
     if (stat !== undefined && Math.abs(systemTimeMs() - stat.mtimeMs) <= readerMs) return false
     await fs.promises.unlink(path).catch(ifMissing)
   }
-}
-
-function ifMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error
 }

@@ -83,6 +83,11 @@ describe('a table of rates', () => {
     expect(fs.readFileSync(pathOfTable(), 'utf8')).toBe(before)
   })
 
+  it('can be read while it is missing and processes of another organization use the directory', async () => {
+    await new RateTable(directory, () => 'c'.repeat(64)).exchange(rate(7))
+    expect(await open().read()).toEqual([])
+  })
+
   it('is not read if nobody has written to it for some seconds', async () => {
     await open().exchange(rate(7))
     fs.utimesSync(pathOfTable(), new Date(), new Date(Date.now() - 7000))
