@@ -406,7 +406,8 @@ export class RateLimiter {
 
   /** Continues at a rate on which this process has agreed with others. */
   agreeOn(nowMs: number, { requestsPerSecond, refusedPart, sinceRefusedMs, turn }: AgreedRate): void {
-    const nextMs = Math.max(this.#nextMs(nowMs), this.#askedUntilMs)
+    const soonMs = withinTwoIntervals(nowMs, this.#nextMs(nowMs), 1000 / requestsPerSecond)
+    const nextMs = Math.max(soonMs, this.#askedUntilMs)
     this.#learned.agreeOn(nowMs, requestsPerSecond, refusedPart, nowMs - sinceRefusedMs)
     this.#turn = turn && { atMs: this.#movedTurn(nowMs, nextMs, turn), maxPerSecond: turn.maxPerSecond }
   }
@@ -688,4 +689,13 @@ export class RateLimiter {
 
 function isMostlyFree({ limit, remaining }: RateLimit): boolean {
   return limit !== undefined && remaining !== undefined && remaining >= limit * mostlyFree
+}
+
+/**
+ * Returns the same place in an earlier interval, if a turn is more than two intervals away. It came after the turns of
+ * processes that have ended since.
+ */
+function withinTwoIntervals(nowMs: number, turnMs: number, intervalMs: number): number {
+  const intervals = Math.floor((turnMs - nowMs) / intervalMs) - 1
+  return intervals > 0 ? turnMs - intervals * intervalMs : turnMs
 }

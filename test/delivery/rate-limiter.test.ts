@@ -506,6 +506,15 @@ describe('with a turn among processes that agree', () => {
     expect(Math.abs(inTurn(moveMs).notBeforeMs(10_020) - expectedMs)).toBeLessThan(50)
   })
 
+  it('the next request moves up when most of the processes before it have ended', () => {
+    const pace = paced(5)
+    const many = { requestsPerSecond: 0.05, refusedPart: 0, sinceRefusedMs: Number.POSITIVE_INFINITY }
+    pace.join(10_000, { ...many, turn: { moveMs: 19_000, distanceMs: 200, maxPerSecond: 0.05 } })
+    expect(pace.notBeforeMs(10_010)).toBeGreaterThan(28_000)
+    pace.agreeOn(16_000, { ...many, requestsPerSecond: 2, turn: { moveMs: 0, distanceMs: 250, maxPerSecond: 2 } })
+    expect(pace.notBeforeMs(16_010)).toBeLessThan(17_000)
+  })
+
   it('requests follow at equal intervals, although the rate would grow', () => {
     const pace = inTurn(300)
     const intervals = starts(pace, 10_020, 19_000).map((ms, i, all) => ms - (all[i - 1] ?? Number.NaN))
