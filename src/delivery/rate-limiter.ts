@@ -277,7 +277,7 @@ export class RateLimiter {
   notBeforeMs(nowMs: number, wantedMs = nowMs): number {
     const slotMs = this.#slotMs(nowMs, wantedMs)
     const startMs = this.#isTooLate(slotMs, nowMs) ? Number.NEGATIVE_INFINITY : slotMs
-    return Math.max(startMs, this.#askedUntilMs, this.#heldUntilMs)
+    return Math.max(startMs, this.#askedUntilMs, nowMs < this.#endMs ? Number.NEGATIVE_INFINITY : this.#heldUntilMs)
   }
 
   /** Notes that no request is ready although one may start. Unused starts are not made up for. */
@@ -292,7 +292,6 @@ export class RateLimiter {
    */
   setDeadline(endMs: number): void {
     this.#throttledBeforeMs = this.#throttledAtMs
-    this.#heldUntilMs = Number.NEGATIVE_INFINITY
     this.#endMs = endMs
     this.#dueMs = Math.min(this.#dueMs, this.#lastRequestMs)
     this.#earlyStarts = maxEarlyStarts
@@ -426,14 +425,15 @@ export class RateLimiter {
     return this.#lastStartMs !== Number.NEGATIVE_INFINITY
   }
 
-  /** Lets no request start before that time, unless a deadline comes first. */
+  /** Lets no request start before that time, except before a deadline. */
   holdUntil(ms: number): void {
     this.#heldUntilMs = ms
   }
 
-  /** Returns the rate in force if the next request waits for it, and not for a wait that the service asked for. */
+  /** Returns the rate in force if the next request waits for it, and not for the service or for other processes. */
   holdingBack(nowMs: number): RateInForce | undefined {
-    const isWaiting = this.#askedUntilMs <= nowMs && this.notBeforeMs(nowMs) > nowMs
+    const isHeld = Math.max(this.#askedUntilMs, this.#heldUntilMs) > nowMs
+    const isWaiting = !isHeld && this.notBeforeMs(nowMs) > nowMs
     return isWaiting ? this.inForce(nowMs) : undefined
   }
 

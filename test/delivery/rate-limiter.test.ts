@@ -536,6 +536,22 @@ describe('with a turn among processes that agree', () => {
   })
 })
 
+describe('while another process reads the license', () => {
+  it('no request starts, and no rate is given as the reason', () => {
+    const pace = new RateLimiter()
+    pace.holdUntil(2500)
+    expect([pace.notBeforeMs(10), pace.holdingBack(10)]).toEqual([2500, undefined])
+    expect(pace.notBeforeMs(2500)).toBeLessThanOrEqual(2500)
+  })
+
+  it('requests start before the end of the process, also if the hold comes later', () => {
+    const pace = new RateLimiter()
+    pace.setDeadline(10_000)
+    pace.holdUntil(2500)
+    expect(pace.notBeforeMs(10)).toBeLessThanOrEqual(10)
+  })
+})
+
 describe('before the end of the process', () => {
   const throttledOnce = (limit?: number) => {
     const pace = new RateLimiter(() => 0.5)
