@@ -20,6 +20,8 @@ export interface ExitDrainable extends Interruptible {
 }
 
 const drainables = new Set<ExitDrainable>()
+/** Functions that take back what the process has told others. */
+const releases = new Set<() => void>()
 /** Set while the handlers of 'exit' run. Work registered meanwhile has no later chance. */
 let exitDrain: ExitDrain | undefined
 /** Number of calls of `holdExitHooks` without one of `releaseExitHooks`. */
@@ -41,6 +43,15 @@ export function holdExitHooks(): void {
 export function releaseExitHooks(): void {
   holders--
   removeIfUnused()
+}
+
+/** Calls `release` when the process ends, if the exit hooks are held. It must not throw. */
+export function addRelease(release: () => void): void {
+  releases.add(release)
+}
+
+export function removeRelease(release: () => void): void {
+  releases.delete(release)
 }
 
 /**
@@ -177,6 +188,7 @@ function startToFinish(): void {
 }
 
 function drainAll(): void {
+  for (const release of releases) release()
   exitDrain = new ExitDrain()
   warnAtOnce()
   exitDrain.drain(drainables)

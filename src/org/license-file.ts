@@ -1,7 +1,7 @@
 import { checkedStat, ifMissing, prepareMachineDirectory } from '../files/machine-directory.ts'
 import { withoutTracing } from '../http/without-tracing.ts'
 import { builtinModule } from '../node-version.ts'
-import { delay, systemTimeMs } from '../time.ts'
+import { delay, monotonicMs, systemTimeMs } from '../time.ts'
 
 const fs = builtinModule('node:fs')
 const { join } = builtinModule('node:path')
@@ -37,6 +37,8 @@ export interface LicenseFileDeps {
 export class LicenseFile {
   readonly #deps: LicenseFileDeps
   #isClosed = false
+  /** The file by which this process claims the reading, until others no longer respect it; monotonic, in milliseconds. */
+  #claim: { readonly path: string; readonly untilMs: number } | undefined
 
   constructor(deps: LicenseFileDeps) {
     this.#deps = deps
@@ -59,16 +61,32 @@ export class LicenseFile {
     } catch {
       path = undefined // the disk is no reason to have no license
     }
-    if (this.#isClosed) throw new Error('closed while another process read the license')
+    if (this.#isClosed) {
+      this.release()
+      throw new Error('closed while another process read the license')
+    }
     this.#deps.onReading()
     const text = await read()
-    if (path !== undefined) void this.#publish(path, text).catch(() => {}) // others then read it themselves
+    if (path !== undefined) void this.#publish(path, text)
     return text
   }
 
-  /** Ends waiting for another process. */
+  /** Ends waiting for another process, and lets another process read. */
   close(): void {
     this.#isClosed = true
+    this.release()
+  }
+
+  /** Lets another process read the license at once if this process was to read it. Called at the end of the process, too. */
+  readonly release = (): void => {
+    const claim = this.#claim
+    this.#claim = undefined
+    if (claim === undefined || monotonicMs() >= claim.untilMs) return
+    try {
+      withoutTracing(() => fs.unlinkSync(claim.path))
+    } catch {
+      // Others wait until the claim is old.
+    }
   }
 
   #prepare(): string {
@@ -82,7 +100,10 @@ export class LicenseFile {
     for (let waitMs = lookMs.first; !this.#isClosed; waitMs = Math.min(2 * waitMs, lookMs.longest)) {
       const text = await withoutTracing(() => licenseIn(`${path}.license`, maxAgeMs))
       if (text !== undefined) return text
-      if (await withoutTracing(() => isToRead(`${path}.reader`))) return undefined
+      if (withoutTracing(() => isToRead(`${path}.reader`))) {
+        this.#claim = { path: `${path}.reader`, untilMs: monotonicMs() + readerMs }
+        return undefined
+      }
       await delay(waitMs * (0.75 + 0.5 * Math.random()), undefined, { ref: false })
     }
     return undefined
@@ -92,10 +113,14 @@ export class LicenseFile {
     const { randomBytes } = process.getBuiltinModule('node:crypto')
     const written = `${path}.license.${randomBytes(6).toString('hex')}`
     await withoutTracing(async () => {
-      await fs.promises.writeFile(written, `${systemTimeMs()} ${text}\n`, { flag: 'wx', mode: 0o600 })
-      await fs.promises.rename(written, `${path}.license`)
-      await fs.promises.unlink(`${path}.reader`)
+      try {
+        await fs.promises.writeFile(written, `${systemTimeMs()} ${text}\n`, { flag: 'wx', mode: 0o600 })
+        await fs.promises.rename(written, `${path}.license`)
+      } catch {
+        await fs.promises.unlink(written).catch(() => {}) // others then read the license themselves
+      }
     })
+    this.release()
   }
 }
 
@@ -114,17 +139,20 @@ async function licenseIn(path: string, maxAgeMs: number): Promise<string | undef
   }
 }
 
-/** True if this process is to read the license, because no other one has begun to during the last seconds. */
-async function isToRead(path: string): Promise<boolean> {
+/**
+ * True if this process is to read the license, because no other one has begun to during the last seconds. In one turn, so
+ * that a process that ends knows of its claim.
+ */
+function isToRead(path: string): boolean {
   for (;;) {
     try {
-      await (await fs.promises.open(path, 'wx', 0o600)).close()
+      fs.closeSync(fs.openSync(path, 'wx', 0o600))
       return true
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     }
-    const stat = await fs.promises.lstat(path).catch(ifMissing)
+    const stat = fs.lstatSync(path, { throwIfNoEntry: false })
     if (stat !== undefined && Math.abs(systemTimeMs() - stat.mtimeMs) <= readerMs) return false
-    await fs.promises.unlink(path).catch(ifMissing)
+    fs.rmSync(path, { force: true })
   }
 }

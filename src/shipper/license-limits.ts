@@ -2,6 +2,7 @@ import type { Diagnostics } from '../accounting/diagnostics.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import { rarePerSecond } from '../delivery/demand.ts'
 import type { RateLimiter } from '../delivery/rate-limiter.ts'
+import { addRelease, removeRelease } from '../exit/exit-hooks.ts'
 import type { Fields } from '../fields/field-rules.ts'
 import type { Credentials } from '../http/credentials.ts'
 import type { ResolvedLimits } from '../options/resolve-limits.ts'
@@ -175,13 +176,19 @@ export function openLicense(deps: LicenseDeps): License {
       if (isOpen) return
       isOpen = true
       fleet?.start()
-      if (licenseFile !== undefined && limitPerSecond === undefined) rateLimiter.holdUntil(monotonicMs() + licenseMs)
+      if (licenseFile !== undefined) {
+        if (limitPerSecond === undefined) rateLimiter.holdUntil(monotonicMs() + licenseMs)
+        addRelease(licenseFile.release)
+      }
       limits.start()
     },
     close: async () => {
       isOpen = false
       limits.stop()
-      licenseFile?.close()
+      if (licenseFile !== undefined) {
+        licenseFile.close()
+        removeRelease(licenseFile.release)
+      }
       const abandoned = opening?.then(client => client.abandon()).catch(() => {}) // without a client, nothing to close
       await Promise.all([fleet?.close(), abandoned])
     },

@@ -2,7 +2,7 @@ import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { LicenseFile } from '../../src/org/license-file.ts'
 import { until } from '../support/until.ts'
 
@@ -78,6 +78,30 @@ describe('the license of processes on one machine', () => {
     fs.writeFileSync(pathOf('reader'), '')
     age(pathOf('reader'), 3100)
     expect(await open().get(async () => '{"n":1}', maxAgeMs)).toBe('{"n":1}')
+  })
+
+  it('is read at once after the process that read it has closed, or has ended', async () => {
+    const never = () => new Promise<string>(() => {})
+    for (const ending of ['close', 'release'] as const) {
+      const onReading = vi.fn()
+      const first = open(onReading)
+      void first.get(never, 0)
+      await until(() => onReading.mock.calls.length > 0, 'the first process reads')
+      first[ending]()
+      expect(await open().get(async () => `{"after":"${ending}"}`, 0)).toBe(`{"after":"${ending}"}`)
+    }
+  })
+
+  it('is read by each process, one soon after another, if the disk is full', async () => {
+    fs.mkdirSync(directory, { mode: 0o700 })
+    const { writeFile } = fs.promises
+    const full = vi.spyOn(fs.promises, 'writeFile').mockImplementation(async (...given) => {
+      await writeFile(...given)
+      throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
+    })
+    onTestFinished(() => full.mockRestore())
+    for (const text of ['{"n":1}', '{"n":2}']) expect(await open().get(async () => text, maxAgeMs)).toBe(text)
+    await until(() => fs.readdirSync(directory).length === 0, 'nothing is left on the disk')
   })
 
   it('is read although the clock was set back since another process has read it', async () => {
