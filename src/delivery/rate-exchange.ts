@@ -85,6 +85,7 @@ export class RateExchange {
   async join(): Promise<void> {
     const { rates, rateLimiter, isWaiting, onAgreed } = this.#deps
     const isLimited = rateLimiter.allowedPerSecond < Number.POSITIVE_INFINITY
+    this.#isClosed = false
     if (isLimited && !rateLimiter.hasStarted && isWaiting()) {
       await this.#standInLine()
     } else {
@@ -101,15 +102,18 @@ export class RateExchange {
   async #standInLine(): Promise<void> {
     const { rates, rateLimiter, random } = this.#deps
     const { allowedPerSecond } = rateLimiter
+    const isOver = () => this.#isClosed || rateLimiter.hasStarted // the process is ending
     rateLimiter.holdUntil(monotonicMs() + joinMs)
     try {
       const { turn, ...rate } = placeInLine(await rates.read(), allowedPerSecond)
+      if (isOver()) return
       const moveMs = turn.moveMs + random() * turn.distanceMs // no two in the same place
       rateLimiter.join(monotonicMs(), { ...rate, turn: { ...turn, moveMs } })
       const own = rateLimiter.rateToShare(monotonicMs())
       if (own !== undefined) await rates.exchange(own)
       await new Promise<void>(resolve => setTimeout(resolve, secondLookMs).unref())
       const others = await rates.read()
+      if (isOver()) return
       const nowMs = monotonicMs()
       if (others.length === 0) rateLimiter.forgetRefusals()
       else rateLimiter.join(nowMs, placeInLine(others, allowedPerSecond, rateLimiter.rateToShare(nowMs)?.nextStartMs))
@@ -117,8 +121,9 @@ export class RateExchange {
       // `exchange` reports trouble.
     } finally {
       rateLimiter.holdUntil(Number.NEGATIVE_INFINITY)
+      if (this.#isClosed) rates.leave()
+      else this.#beginAfterJoining()
     }
-    if (!this.#isClosed) this.#beginAfterJoining()
   }
 
   #beginAfterJoining(): void {

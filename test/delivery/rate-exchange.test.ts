@@ -253,21 +253,21 @@ describe('shippers on one machine', () => {
 
 /** Returns an exchange for a rate limiter that shares an unknown limit, except for what is given. */
 function exchangeOf(rates: SharedRates, rateLimiter: Partial<RateExchangeDeps['rateLimiter']>): RateExchange {
+  const unlimited: RateExchangeDeps['rateLimiter'] = {
+    isShared: () => true,
+    headersTellRemaining: false,
+    allowedPerSecond: Number.POSITIVE_INFINITY,
+    rateToShare: () => undefined,
+    agreeOn: () => {},
+    join: () => {},
+    hasStarted: true,
+    holdUntil: () => {},
+    wasThrottledSince: () => false,
+    forgetRefusals: () => {},
+  }
   return new RateExchange({
     rates,
-    rateLimiter: {
-      isShared: () => true,
-      headersTellRemaining: false,
-      allowedPerSecond: Number.POSITIVE_INFINITY,
-      rateToShare: () => undefined,
-      agreeOn: () => {},
-      join: () => {},
-      hasStarted: true,
-      holdUntil: () => {},
-      wasThrottledSince: () => false,
-      forgetRefusals: () => {},
-      ...rateLimiter,
-    },
+    rateLimiter: Object.defineProperties(unlimited, Object.getOwnPropertyDescriptors(rateLimiter)), // keeps accessors
     isWaiting: () => true,
     onAgreed: () => {},
     onTrouble: error => expect(error).toBeUndefined(),
@@ -336,6 +336,62 @@ describe('a process that joins others', () => {
     ['is free if there are none', [], 40, []],
   ])('%s', async (_, others, allowedPerSecond, expected) => {
     expect(await joined(others, allowedPerSecond)).toEqual(expected)
+  })
+})
+
+describe('a process that takes its place in line', () => {
+  const inLine = (read: () => Promise<readonly SharedRate[]>, hasStarted = () => false) => {
+    const calls: string[] = []
+    const exchange = exchangeOf(
+      {
+        read,
+        exchange: async () => {
+          calls.push('tell')
+          return []
+        },
+        leave: () => calls.push('leave'),
+      },
+      {
+        allowedPerSecond: 5,
+        get hasStarted() {
+          return hasStarted()
+        },
+        rateToShare: () => rate(1),
+        join: () => calls.push('join'),
+        forgetRefusals: () => calls.push('forget'),
+        holdUntil: ms => calls.push(ms > 0 ? 'hold' : 'go on'),
+      },
+    )
+    return { exchange, calls }
+  }
+
+  it('tells no rate after close()', async () => {
+    const looking = Promise.withResolvers<readonly SharedRate[]>()
+    const { exchange, calls } = inLine(() => looking.promise)
+    const joining = exchange.join()
+    exchange.close()
+    looking.resolve([rate(1)])
+    await joining
+    expect(calls).toEqual(['hold', 'leave', 'go on', 'leave'])
+  })
+
+  it('leaves again if it has told its rate during close()', async () => {
+    const { exchange, calls } = inLine(async () => [])
+    const joining = exchange.join()
+    await until(() => calls.includes('tell'), 'the rate is told')
+    exchange.close()
+    await joining
+    expect(calls).toEqual(['hold', 'join', 'tell', 'leave', 'go on', 'leave'])
+  })
+
+  it('keeps what the service has answered since, if it is ending and a request has started', async () => {
+    const { exchange, calls } = inLine(
+      async () => [],
+      () => calls.includes('tell'),
+    )
+    await exchange.join()
+    exchange.close()
+    expect(calls).toEqual(['hold', 'join', 'tell', 'go on', 'leave'])
   })
 })
 
