@@ -95,6 +95,11 @@ export function rateOfNewcomer(others: readonly SharedRate[], limitPerSecond: nu
   }
 }
 
+/** True if a limit is so low that turns of all processes can be told apart. */
+export function hasTurns(limitPerSecond: number): boolean {
+  return 1000 / limitPerSecond >= minTurnMs
+}
+
 /**
  * Returns the rate and the first turn of a process that joins others before its first request, under a known limit: after
  * those that wait for their first request. Processes that start together would otherwise all make one at once.

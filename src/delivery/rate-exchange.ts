@@ -1,5 +1,5 @@
 import { clearTimeout, monotonicMs, setTimeout } from '../time.ts'
-import { placeInLine, RateAgreement, rateOfNewcomer } from './rate-agreement.ts'
+import { hasTurns, placeInLine, RateAgreement, rateOfNewcomer } from './rate-agreement.ts'
 import type { RateLimiter, SharedRate } from './rate-limiter.ts'
 
 /** Time between two exchanges, and time until the first one, in milliseconds, plus or minus a tenth. */
@@ -80,20 +80,20 @@ export class RateExchange {
   /**
    * Begins with a part of what the processes of this machine use, if any share the limit now. Otherwise a newcomer would use
    * the whole limit until the first 429. Under a known limit, a process with events to send takes its place in line, and
-   * tells the others so.
+   * tells the others so, unless the limit is high.
    */
   async join(): Promise<void> {
     const { rates, rateLimiter, isWaiting, onAgreed } = this.#deps
-    const isLimited = rateLimiter.allowedPerSecond < Number.POSITIVE_INFINITY
     this.#isClosed = false
-    if (isLimited && !rateLimiter.hasStarted && isWaiting()) {
+    if (hasTurns(rateLimiter.allowedPerSecond) && !rateLimiter.hasStarted && isWaiting()) {
       await this.#standInLine()
     } else {
       const others = await rates.read().catch(() => []) // `exchange` reports trouble
-      const agreed = rateOfNewcomer(others, rateLimiter.allowedPerSecond)
+      const { allowedPerSecond } = rateLimiter
+      const agreed = rateOfNewcomer(others, allowedPerSecond)
       if (this.#timer !== undefined || this.#isClosed) return
       if (agreed !== undefined) rateLimiter.agreeOn(monotonicMs(), agreed)
-      if (agreed !== undefined || isLimited) this.#beginAfterJoining()
+      if (agreed !== undefined || allowedPerSecond < Number.POSITIVE_INFINITY) this.#beginAfterJoining()
     }
     onAgreed()
   }

@@ -340,7 +340,10 @@ describe('a process that joins others', () => {
 })
 
 describe('a process that takes its place in line', () => {
-  const inLine = (read: () => Promise<readonly SharedRate[]>, hasStarted = () => false) => {
+  const inLine = (
+    read: () => Promise<readonly SharedRate[]>,
+    { hasStarted = (): boolean => false, allowedPerSecond = 5 } = {},
+  ) => {
     const calls: string[] = []
     const exchange = exchangeOf(
       {
@@ -352,7 +355,7 @@ describe('a process that takes its place in line', () => {
         leave: () => calls.push('leave'),
       },
       {
-        allowedPerSecond: 5,
+        allowedPerSecond,
         get hasStarted() {
           return hasStarted()
         },
@@ -364,6 +367,13 @@ describe('a process that takes its place in line', () => {
     )
     return { exchange, calls }
   }
+
+  it('takes none, and waits for nothing, if the limit is high', async () => {
+    const { exchange, calls } = inLine(async () => [], { allowedPerSecond: 1000 })
+    await exchange.join()
+    expect(calls).toEqual([])
+    exchange.close()
+  })
 
   it('tells no rate after close()', async () => {
     const looking = Promise.withResolvers<readonly SharedRate[]>()
@@ -385,10 +395,7 @@ describe('a process that takes its place in line', () => {
   })
 
   it('keeps what the service has answered since, if it is ending and a request has started', async () => {
-    const { exchange, calls } = inLine(
-      async () => [],
-      () => calls.includes('tell'),
-    )
+    const { exchange, calls } = inLine(async () => [], { hasStarted: () => calls.includes('tell') })
     await exchange.join()
     exchange.close()
     expect(calls).toEqual(['hold', 'join', 'tell', 'go on', 'leave'])
