@@ -14,8 +14,8 @@ const rowBytes = 128
 const maxRows = 1024
 /** Time for which a row counts, in milliseconds: three exchanges. After that, its process has ended or is idle. */
 const rowHoldsMs = 6000
-/** Number of free rows of which a process takes any one. */
-const choice = 16
+/** Number of free rows of which a process takes any one, so that many may start at the same time. */
+const choice = 128
 
 const fileName = /^[\da-f]{32}\.rates$/
 const rowPattern =
