@@ -108,18 +108,19 @@ export class Register {
       decimal(report.rarePerSecond),
       report.isUrgent ? '1' : '',
     )
-    const [nowMs, renewInMs, stride, guestMs, header, version, sent, mayRead, held]: readonly unknown[] = Array.isArray(
+    const [nowMs, renewInMs, distance, guestMs, header, version, sent, mayRead, held]: readonly unknown[] = Array.isArray(
       answer,
     )
       ? answer
       : []
     const at = integerIn('time', nowMs, minEpochMs, maxEpochMs)
+    const stride = integerIn('slot distance', distance, 1, wholeCircle - 1)
     const guestAtMs = integerIn('guest time', guestMs, 0, at + maxGuestWaitMs)
     return {
       nowMs: at,
       renewInMs: integerIn('renewal time', renewInMs, Math.floor(minRenewPart * this.#leaseMs), maxRenewMs),
       arcs: arcsIn(held),
-      stride: integerIn('slot distance', stride, 1, wholeCircle - 1),
+      stride,
       isInTurns: stride === strideInTurns,
       guestMs: guestAtMs === 0 ? undefined : guestAtMs,
       headerLimit: header === '' ? undefined : rateIn(header),

@@ -18,8 +18,11 @@ const unprintable = '\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Poin
 const gaps = new RegExp(`[\\s${unprintable}]+`, 'gu')
 const unprintableInLines = new RegExp(`(?!\\n)[${unprintable}]`, 'gu')
 
-/** User name and password in a URL, as in the messages of other packages. */
-const urlCredentials = /\b([a-z][a-z\d+.-]{0,20}:\/\/)[^\s/?#@]{1,256}@/gi
+/**
+ * User name and password in a URL, as in the messages of other packages. The password may have any length, and an `@`
+ * that should be escaped: they end at the last one.
+ */
+const urlCredentials = /\b([a-z][a-z\d+.-]{0,20}:\/\/)[^\s/?#]+@/gi
 
 /**
  * Makes a text from outside (an answer, a header, Redis, the environment, a file name) fit for a message. The result is

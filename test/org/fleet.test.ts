@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Lease } from '../../src/delivery/rate-limiter.ts'
 import type { IoredisClient } from '../../src/options/redis-client.ts'
 import { Fleet } from '../../src/org/fleet.ts'
+import { Register } from '../../src/org/fleet-redis.ts'
+import { strideInTurns } from '../../src/org/fleet-script.ts'
 import { type Arc, Slots, wholeCircle } from '../../src/org/slots.ts'
 import { randomFrom, stubTime, VirtualClock } from './simulation.ts'
 import { SimulatedRedis } from './simulation-redis.ts'
@@ -588,6 +590,29 @@ describe('an impossible answer of Redis', () => {
     await clock.runUntil(20_000, true)
     expect(rateOf(member)).toBeCloseTo(9.8)
     expect(member.troubles).toEqual([])
+  })
+
+  it.each([
+    ['numbers', (value: unknown) => value],
+    ['texts', (value: unknown) => String(value)],
+    ['BigInts', (value: unknown) => (typeof value === 'number' ? BigInt(value) : value)],
+  ])('tells that processes have turns, also in integers that a client returns as %s', async (_, given) => {
+    const answer = [1.8e12, 1000, strideInTurns, 0, '', 0, '', 0, `0-${wholeCircle / 2}`]
+    const report = {
+      needed: 0,
+      wanted: 0,
+      arcs: [],
+      limitPerSecond: 10,
+      headerLimit: undefined,
+      license: undefined,
+      licenseVersion: '0',
+      wouldRead: false,
+      isGuest: false,
+      rarePerSecond: 0,
+      isUrgent: false,
+    }
+    const client = { call: async () => null, eval: async () => answer.map(given) }
+    expect(await new Register(client, 'turns', 5000).renew('a', report)).toMatchObject({ isInTurns: true })
   })
 })
 

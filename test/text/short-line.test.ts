@@ -26,6 +26,8 @@ describe('a shown piece of text from outside', () => {
       'no redis://user:pw@host:6379/0, http://a.b/c@d',
       'no redis://…@host:6379/0, http://a.b/c@d',
     ],
+    ['a password with an @ in a URL', 'no redis://:p@ss@host:6379 (a@b)', 'no redis://…@host:6379 (a@b)'],
+    ['a token as the password in a URL', `no redis://u:${'x'.repeat(2000)}@host`, 'no redis://…@host'],
     ['half a character', 'a\ud83d', 'a\ufffd'],
     ['exactly what is shown', 'x'.repeat(200), 'x'.repeat(200)],
     ['one more', 'x'.repeat(201), `${'x'.repeat(200)}…`],
