@@ -48,10 +48,10 @@ export class Hosts {
     this.#known = new Set([own, ...allowedHosts.map(hostOf), this.#isEverywhere ? hostOf(machineName()) : undefined])
   }
 
-  admit({ httpVersion, headers, rawHeaders }: IncomingMessage): Answer | undefined {
-    const double = singleHeaders.find(name => isDouble(rawHeaders, name))
-    if (double !== undefined)
-      return refusal(400, 'ambiguous-header', `a request may have one ${double} header, not several`)
+  admit(request: IncomingMessage): Answer | undefined {
+    const { httpVersion, headers } = request
+    const ambiguous = refuseAmbiguous(request)
+    if (ambiguous !== undefined) return ambiguous
     if (headers.host === undefined || headers.host === '') return httpVersion === '1.1' ? missingHost() : undefined
     const url = urlOf(`${this.#scheme}://`, headers.host)
     if (url === undefined || !this.#isKnown(canonical(url.hostname))) return unknownHost(this.#remedy)
@@ -67,6 +67,13 @@ export class Hosts {
       (this.#isEverywhere && isAddress(host))
     )
   }
+}
+
+/** Refuses a request with two headers of which it may carry one. */
+export function refuseAmbiguous({ rawHeaders }: IncomingMessage): Answer | undefined {
+  const double = singleHeaders.find(name => isDouble(rawHeaders, name))
+  if (double === undefined) return undefined
+  return refusal(400, 'ambiguous-header', `a request may have one ${double} header, not several`)
 }
 
 /** @throws TypeError if the value is not a list of host names and addresses */

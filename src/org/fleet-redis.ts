@@ -108,11 +108,8 @@ export class Register {
       decimal(report.rarePerSecond),
       report.isUrgent ? '1' : '',
     )
-    const [nowMs, renewInMs, distance, guestMs, header, version, sent, mayRead, held]: readonly unknown[] = Array.isArray(
-      answer,
-    )
-      ? answer
-      : []
+    const [nowMs, renewInMs, distance, guestMs, header, version, sent, mayRead, held]: readonly unknown[] =
+      Array.isArray(answer) ? answer : []
     const at = integerIn('time', nowMs, minEpochMs, maxEpochMs)
     const stride = integerIn('slot distance', distance, 1, wholeCircle - 1)
     const guestAtMs = integerIn('guest time', guestMs, 0, at + maxGuestWaitMs)

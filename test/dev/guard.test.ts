@@ -2,6 +2,7 @@
 import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { paths, type Summary, writeHeader } from '../../src/dev/protocol.ts'
+import { exchangeRaw } from '../emulator/wire.ts'
 import { type Dev, rawRequest, startDev } from './service.ts'
 
 const json = { 'content-type': 'application/json' }
@@ -110,6 +111,23 @@ describe('the guard of the dev service', () => {
     expect(await post('/v1/logs', container, '{}')).toBe(403)
     expect(await post('/v1/logs', json, '{}')).toBe(200)
   })
+
+  it.each(['/v1/datasets/d/ingest', '/v1/logs'])(
+    'takes no events at %s with two Host or two Authorization headers',
+    async path => {
+      const authorization = `Authorization: Bearer ${dev.token}`
+      for (const headers of [
+        ['Host: localhost', 'Host: other.example', authorization],
+        ['Host: localhost', authorization, 'Authorization: Bearer other'],
+      ]) {
+        const head = [`POST ${path} HTTP/1.1`, ...headers, 'Content-Type: application/json', 'Content-Length: 2']
+        const answer = await exchangeRaw({ port: Number(new URL(dev.url).port) }, socket =>
+          socket.write([...head, 'Connection: close', '', '{}'].join('\r\n')),
+        )
+        expect(answer).toMatch(/^HTTP\/1\.1 400 .*ambiguous-header/s)
+      }
+    },
+  )
 
   it('shows no header of a request that may hold a key', async () => {
     const headers = { 'x-honeycomb-team': 'abcdef', 'api-key': 'abcdef', cookie: 'a=abcdef', 'user-agent': 'mine' }

@@ -31,9 +31,9 @@ export function post(
 }
 
 /** Sends bytes over a plain socket. Resolves to everything that comes back until the connection ends. */
-export function exchangeRaw(emulator: Emulator, send: (socket: net.Socket) => void): Promise<string> {
+export function exchangeRaw({ port }: Pick<Emulator, 'port'>, send: (socket: net.Socket) => void): Promise<string> {
   return new Promise(resolve => {
-    const socket = net.connect(emulator.port, '127.0.0.1', () => send(socket))
+    const socket = net.connect(port, '127.0.0.1', () => send(socket))
     let answer = ''
     socket.on('data', chunk => {
       answer += chunk

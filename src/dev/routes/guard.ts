@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { type Answer, refusal } from '../../emulator/answer.ts'
-import { Hosts } from '../../emulator/hosts.ts'
+import { Hosts, refuseAmbiguous } from '../../emulator/hosts.ts'
 import { isLoopback } from '../../options/loopback.ts'
 import { writeHeader } from '../protocol.ts'
 
@@ -85,8 +85,13 @@ export class Guard {
     return `${cookieName(port)}=${this.#session}; Path=/dev; HttpOnly; SameSite=Strict; Max-Age=31536000`
   }
 
-  /** Refuses an ingest request of a web page. The token admits programs, whatever name they use for this machine. */
+  /**
+   * Refuses an ingest request of a web page, and an ambiguous one. The token admits programs, whatever name they use for
+   * this machine.
+   */
   refuseIngest(request: IncomingMessage): Answer | undefined {
+    const ambiguous = refuseAmbiguous(request)
+    if (ambiguous !== undefined) return ambiguous
     const { origin } = request.headers
     if (origin === undefined || this.#settings.allowedOrigins.includes(origin)) return undefined
     return refusal(
