@@ -6,6 +6,20 @@ export interface Period {
   readonly endMs: number
 }
 
+/** The used bytes by the last answer that told them, and the bytes of this process at that time. */
+interface Told {
+  readonly usedBytes: number
+  readonly ownBytes: number
+}
+
+/** What is known of a period. */
+interface PeriodUsage {
+  readonly period: Period
+  readonly ownBytes: number
+  readonly told: Told
+  readonly reported: Set<string>
+}
+
 /** News about a budget. Each share, and the overrun, is reported once per period. */
 export type BudgetNews =
   | { readonly kind: 'used'; readonly share: number }
@@ -34,8 +48,7 @@ export class Budget {
   period: Period
   /** Bytes of the lines that this process has shipped in the period. */
   #ownBytes = 0
-  /** The used bytes by the last answer that told them, and `#ownBytes` at that time. */
-  #told = { usedBytes: 0, ownBytes: 0 }
+  #told: Told = { usedBytes: 0, ownBytes: 0 }
   #startedMs: number
   #tickedMs: number
   /** Bytes per millisecond by severity, including events that were sampled away. */
@@ -43,7 +56,9 @@ export class Budget {
   readonly #demanded = new Float64Array(6)
   readonly #meanBytes = new Float64Array(6)
   readonly #kept = new Float64Array(6).fill(1)
-  readonly #reported = new Set<string>()
+  #reported = new Set<string>()
+  /** What was known of the period before this one. The clock may return to it. */
+  #before: PeriodUsage | undefined
 
   constructor(bytes: number, period: Period, nowMs: number) {
     this.bytes = bytes
@@ -110,14 +125,20 @@ export class Budget {
     return news.filter(one => this.#isNew(one.kind === 'used' ? `used ${one.share}` : one.kind))
   }
 
-  /** Sets the size of the budget. A new period starts with nothing used. */
+  /**
+   * Sets the size of the budget. A new period starts with nothing used. If the clock returns to the period before, it was
+   * wrong for a while: that period goes on, and what was used meanwhile belongs to it.
+   */
   renew(bytes: number, period: Period): void {
     this.bytes = bytes
-    if (period.startMs === this.period.startMs && period.endMs === this.period.endMs) return
+    if (isSame(period, this.period)) return
+    const left = { period: this.period, ownBytes: this.#ownBytes, told: this.#told, reported: this.#reported }
+    const returned = this.#before !== undefined && isSame(period, this.#before.period) ? this.#before : undefined
     this.period = period
-    this.#ownBytes = 0
-    this.#told = { usedBytes: 0, ownBytes: 0 }
-    this.#reported.clear()
+    this.#ownBytes = returned === undefined ? 0 : returned.ownBytes + left.ownBytes
+    this.#told = returned?.told ?? { usedBytes: 0, ownBytes: 0 }
+    this.#reported = returned?.reported ?? new Set()
+    this.#before = returned === undefined ? left : undefined
   }
 
   #followPace(nowMs: number): void {
@@ -175,6 +196,10 @@ export function periodAt(
   const now = new Date(nowMs)
   const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()]
   return { startMs: Date.UTC(year, month), endMs: Date.UTC(year, month + 1) }
+}
+
+function isSame(one: Period, other: Period): boolean {
+  return one.startMs === other.startMs && one.endMs === other.endMs
 }
 
 function sum(values: Float64Array): number {

@@ -132,6 +132,31 @@ describe('the monthly budget', () => {
   })
 })
 
+describe('a budget whose clock is wrong for a while', () => {
+  const next = { startMs: period.endMs, endMs: period.endMs + 30 * day }
+
+  it('still knows what was used and reported, and adds what was used meanwhile', () => {
+    const budget = new Budget(1e9, period, startMs)
+    budget.use(info, 7e8)
+    budget.correct(1e8)
+    expect(budget.tick(startMs + 10_000)).toEqual([{ kind: 'used', share: 0.8 }])
+    budget.renew(1e9, next)
+    budget.use(info, 2e7)
+    budget.renew(1e9, period)
+    expect(budget.usedBytes).toBe(9.2e8)
+    expect(budget.tick(startMs + 20_000)).toEqual([])
+  })
+
+  it('forgets it with the second period after that', () => {
+    const budget = new Budget(1e9, period, startMs)
+    budget.use(info, 7e8)
+    budget.renew(1e9, next)
+    budget.renew(1e9, { startMs: next.endMs, endMs: next.endMs + 30 * day })
+    budget.renew(1e9, period)
+    expect(budget.usedBytes).toBe(0)
+  })
+})
+
 describe('the period', () => {
   const license = { billingPeriodStart: '2026-11-10T00:00:00Z', billingPeriodEnd: '2026-12-10T00:00:00Z' }
   it.each([
