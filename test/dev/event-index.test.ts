@@ -224,6 +224,20 @@ describe('the index', () => {
     ])
   })
 
+  it('counts events per second again after the clock was a year ahead', () => {
+    let now = nowMs
+    const index = newIndex({ nowMs: () => now })
+    for (const [aheadMs, count] of [
+      [365 * 86_400_000, 7],
+      [0, 3],
+    ] as const) {
+      now = nowMs + aheadMs
+      for (let n = 0; n < count; n++) index.add(arrived({ n }))
+      now += 1000
+      expect(index.status().perSecond).toBe(count)
+    }
+  })
+
   it('finds what costs most, with a query that finds its events', async () => {
     const index = newIndex()
     for (let at = 0; at < 9; at++)

@@ -30,7 +30,8 @@ export class EventRate {
   /** Clears the seconds that have come since the last call. Returns the place of the present one. */
   #moveTo(nowMs: number): number {
     const second = Math.floor(nowMs / 1000)
-    // A clock that was set back counts into the latest second.
+    // A clock that was set back a little counts into the latest second. If it was set back by more, all counts are old.
+    if (second < this.#second - seconds) this.#second = second - seconds
     for (let left = Math.min(second - this.#second, seconds); left > 0; left--) {
       const at = (second - left + 1) % seconds
       this.#events[at] = 0
