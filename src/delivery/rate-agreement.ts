@@ -20,6 +20,9 @@ const growth = { afterMs: 6000, requests: 200, partPerRequest: 0.0008, maxPart: 
  */
 const unusedByLeavers = { heldMs: 15_000, afterMs: 3000 }
 
+/** Time after which a first request that was due has been made, or its process has ended, in milliseconds. */
+const maxOverdueMs = 500
+
 /** Rate with which a process joins others before it knows the limit, in requests per second. */
 const lowPerSecond = 1
 
@@ -114,7 +117,8 @@ export function placeInLine(
   const maxPerSecond = limitPerSecond / (others.length + 1)
   const distanceMs = 1000 / limitPerSecond
   const inLine = others.filter(
-    ({ sinceAcceptedMs, nextStartMs }) => sinceAcceptedMs === Number.POSITIVE_INFINITY && nextStartMs < ownStartMs,
+    ({ sinceAcceptedMs, nextStartMs }) =>
+      sinceAcceptedMs === Number.POSITIVE_INFINITY && nextStartMs > -maxOverdueMs && nextStartMs < ownStartMs,
   )
   const sinceAcceptedMs = Math.min(...others.map(rate => rate.sinceAcceptedMs), Number.POSITIVE_INFINITY)
   const moveMs = Math.max(distanceMs - sinceAcceptedMs, 0) + inLine.length * distanceMs

@@ -1,8 +1,9 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Diagnostics } from '../accounting/diagnostics.ts'
-import { RateExchange } from '../delivery/rate-exchange.ts'
+import { RateExchange, type SharedRates } from '../delivery/rate-exchange.ts'
 import { RateTable } from '../delivery/rate-table.ts'
+import { addRelease, removeRelease } from '../exit/exit-hooks.ts'
 import type { Credentials } from '../http/credentials.ts'
 import type { ResolvedOptions, ResolvedRates } from '../options/resolved-options.ts'
 import { quoted } from '../text/short-line.ts'
@@ -21,7 +22,7 @@ export function rateExchangeOf({ options, pipeline, diagnostics }: RateExchangeU
   if (rates === undefined) return undefined
   const { rateLimiter, delivery } = pipeline
   return new RateExchange({
-    rates: rateTableOf(rates, credentials),
+    rates: leavingAtExit(rateTableOf(rates, credentials)),
     rateLimiter,
     isWaiting: () => delivery.isWaiting,
     onAgreed: () => delivery.pump(),
@@ -35,6 +36,22 @@ export function rateExchangeOf({ options, pipeline, diagnostics }: RateExchangeU
 /** Returns the table of the processes that share a limit: those of one organization, or with one token. */
 export function rateTableOf(rates: ResolvedRates, credentials: Credentials): RateTable {
   return new RateTable(machineDirectoryOf(rates), () => machineKeyOf(rates, credentials))
+}
+
+/** Takes the rate of the process back at its end. Otherwise processes that start soon would make room for it. */
+function leavingAtExit(table: RateTable): SharedRates {
+  const leave = (): void => table.leave()
+  return {
+    exchange: own => {
+      addRelease(leave)
+      return table.exchange(own)
+    },
+    read: () => table.read(),
+    leave: () => {
+      removeRelease(leave)
+      leave()
+    },
+  }
 }
 
 /** Returns the directory of the files by which processes agree. On Windows, the temporary directory is the user's own. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { agreedRate, RateAgreement } from '../../src/delivery/rate-agreement.ts'
+import { agreedRate, placeInLine, RateAgreement } from '../../src/delivery/rate-agreement.ts'
 import { RateExchange, type RateExchangeDeps, type SharedRates } from '../../src/delivery/rate-exchange.ts'
 import type { SharedRate } from '../../src/delivery/rate-limiter.ts'
 import type { Shipper, ShipperOptions } from '../../src/index.ts'
@@ -95,6 +95,17 @@ describe('the turns of processes that agree', () => {
     ['they would be too close to each other', 300, rate(150)],
   ])('do not exist if %s', (_, limitPerSecond, one) => {
     expect(agreedRate(one, [one], limitPerSecond)).toMatchObject({ turn: undefined })
+  })
+})
+
+describe('the place of a process that makes its first request', () => {
+  const waiting = (nextStartMs: number) => rate(1, { sinceAcceptedMs: Number.POSITIVE_INFINITY, nextStartMs })
+  it.each<[string, readonly SharedRate[], number]>([
+    ['is after those that wait for theirs', [waiting(10), waiting(200)], 400],
+    ['is one distance after the last request', [rate(1, { sinceAcceptedMs: 50 })], 150],
+    ['is not after those that should have made theirs, but have ended', [waiting(-600), waiting(-700)], 0],
+  ])('%s', (_, others, expectedMs) => {
+    expect(placeInLine(others, 5).turn.moveMs).toBe(expectedMs)
   })
 })
 
