@@ -67,7 +67,7 @@ export class LicenseFile {
     }
     this.#deps.onReading()
     const text = await read()
-    if (path !== undefined) void this.#publish(path, text)
+    if (path !== undefined) void this.#publish(path, text).catch(() => {}) // the license is known here all the same
     return text
   }
 
