@@ -17,17 +17,17 @@ const distrust = 32
  */
 const minShareOfEvents = 1 / 8192
 const maxShareOfEvents = 1 / 2048
-const growth = 1.05
+const growth = 1.01
 /** Bounds of these numbers of events. */
-const maxFirstStride = 64
-const minOwnStride = 12
+const maxFirstStride = 8
+const minOwnStride = 4
 const maxOwnStride = 256
 /** Maximum number of events for each sample, on average, whatever time samples take. */
 const maxStride = 1024
 /** Time that samples may take, in nanoseconds for each event. */
-const nsPerEvent = 15
+const nsPerEvent = 20
 /** Time that may be saved up. The first samples have it at once, because the first events are looked at more closely. */
-const maxSavedNs = 6_000_000
+const maxSavedNs = 30_000_000
 /** Points move apart when less time than this is saved: by this power of 2 when none is left. */
 const enoughNs = (3 / 8) * maxSavedNs
 const stepsOfPace = 6
