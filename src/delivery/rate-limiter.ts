@@ -610,6 +610,7 @@ export class RateLimiter {
     this.#askedUntilMs = Math.max(this.#askedUntilMs, nowMs + waitMs)
   }
 
+  /** Lowers the rate. The next turn stays: others have theirs before and after it. */
   #slowDown(nowMs: number): void {
     // A rate that was allowed but not used says nothing about the room that there is.
     const perSecond = this.#perSecond(nowMs)
@@ -619,7 +620,6 @@ export class RateLimiter {
     this.#throttledAtMs = nowMs
     this.#dueMs = nowMs + this.#sameSlotMs
     this.#intervalFactor = this.#drawIntervalFactor(nowMs)
-    this.#nextTurn(nowMs)
     this.#freePart.restart(nowMs)
   }
 

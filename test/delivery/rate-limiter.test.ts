@@ -521,6 +521,14 @@ describe('with a turn among processes that agree', () => {
     expect(intervals.slice(1).map(Math.round)).toEqual([2000, 2000, 2000])
   })
 
+  it('a refused request does not delay the next turn', () => {
+    const pace = inTurn(0)
+    pace.onStart(12_000)
+    pace.onAnswer(12_100, { throttled: true, retryAfterMs: 1000 })
+    expect(pace.inForce(12_100).requestsPerSecond).toBeLessThan(0.5)
+    expect(Math.abs(pace.notBeforeMs(12_100) - 14_000)).toBeLessThan(50)
+  })
+
   it('a read of the license takes the next turn', () => {
     const pace = inTurn(300)
     pace.onOtherRequest(11_000)
