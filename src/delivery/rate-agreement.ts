@@ -89,8 +89,7 @@ function growthAfter(sinceRefusedMs: number, perSecondInAll: number): number {
  */
 export function rateOfNewcomer(others: readonly SharedRate[], limitPerSecond: number): AgreedRate | undefined {
   if (others.length === 0) return undefined
-  const isLimited = limitPerSecond < Number.POSITIVE_INFINITY
-  const maxPerSecond = isLimited ? limitPerSecond / (others.length + 1) : lowPerSecond
+  const maxPerSecond = limitPerSecond === Number.POSITIVE_INFINITY ? lowPerSecond : limitPerSecond / (others.length + 1)
   return {
     requestsPerSecond: Math.min(meanOf(others.map(rate => rate.requestsPerSecond)), maxPerSecond),
     refusedPart: meanOf(others.map(rate => rate.refusedPart)),
@@ -104,10 +103,11 @@ export function hasTurns(limitPerSecond: number): boolean {
 }
 
 /**
- * Returns the rate and the first turn of a process that joins others before its first request, under a known limit: after
- * those that wait for their first request. Processes that start together would otherwise all make one at once.
+ * Returns the rate and the first turn of a process that joins others before its first request, under a known limit. Its
+ * turn comes after the turns of all processes that still wait for their first request. Without this order, processes that
+ * start together would make their first requests at the same moment.
  *
- * @param ownStartMs time until the first request of this process if it stands in line already; only those before it count
+ * @param ownStartMs time until the first request of this process, if it has a place already. Only earlier places count
  */
 export function placeInLine(
   others: readonly SharedRate[],

@@ -180,7 +180,7 @@ export class RateExchange {
     onAgreed()
   }
 
-  /** True while processes start at about the same time, so that the number of those that share the limit is changing. */
+  /** True while the number of processes that share the limit is changing, because several start at about the same time. */
   #isUnsettled(sharers: number): boolean {
     const hasJoined = monotonicMs() - (this.#joinedAtMs ?? Number.NEGATIVE_INFINITY) < exchangeMs
     return hasJoined || sharers > this.#sharers * manyMore

@@ -117,7 +117,7 @@ export class RateTable implements SharedRates {
   #prepare(): string {
     const { randomBytes } = process.getBuiltinModule('node:crypto') // takes milliseconds to load, so only if it is used
     if (this.#processId === '') this.#processId = randomBytes(6).toString('hex')
-    prepareMachineDirectory(this.#directory, systemTimeMs())
+    prepareMachineDirectory(this.#directory)
     return join(this.#directory, `${this.#key().slice(0, 32)}.rates`)
   }
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { builtinModule } from '../node-version.ts'
+import { systemTimeMs } from '../time.ts'
 import { makePrivateDirectory } from './make-private-directory.ts'
 import { assertPrivate, isOurs, UnsafePath } from './private-directory.ts'
 
@@ -16,15 +17,14 @@ type FileHandle = import('node:fs/promises').FileHandle
  * Creates the directory of the files by which the processes of a machine agree, if it is missing, and removes files that
  * are no longer used.
  *
- * @param nowMs time in milliseconds since 1970
  * @throws UnsafePath if another user could write to the directory
  * @throws any error from the disk
  */
-export function prepareMachineDirectory(directory: string, nowMs: number): void {
+export function prepareMachineDirectory(directory: string): void {
   assertPrivate(directory)
   makePrivateDirectory(directory)
   assertPrivate(directory) // again: another user may have created it since
-  for (const name of fs.readdirSync(directory)) if (fileName.test(name)) removeIfOld(join(directory, name), nowMs)
+  for (const name of fs.readdirSync(directory)) if (fileName.test(name)) removeIfOld(join(directory, name))
 }
 
 /**
@@ -44,9 +44,9 @@ export function ifMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
 }
 
-function removeIfOld(path: string, nowMs: number): void {
+function removeIfOld(path: string): void {
   try {
-    if (nowMs - fs.lstatSync(path).mtimeMs > fileHoldsMs) fs.unlinkSync(path)
+    if (systemTimeMs() - fs.lstatSync(path).mtimeMs > fileHoldsMs) fs.unlinkSync(path)
   } catch {
     // Another process has removed the file, or it does no harm.
   }

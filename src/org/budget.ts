@@ -12,7 +12,7 @@ interface Told {
   readonly ownBytes: number
 }
 
-/** What is known of a period. */
+/** The counts of one billing period. */
 interface PeriodUsage {
   readonly period: Period
   readonly ownBytes: number
@@ -57,7 +57,7 @@ export class Budget {
   readonly #meanBytes = new Float64Array(6)
   readonly #kept = new Float64Array(6).fill(1)
   #reported = new Set<string>()
-  /** What was known of the period before this one. The clock may return to it. */
+  /** The counts of the previous period. They are needed again if the clock is set back into that period. */
   #before: PeriodUsage | undefined
 
   constructor(bytes: number, period: Period, nowMs: number) {
@@ -126,8 +126,8 @@ export class Budget {
   }
 
   /**
-   * Sets the size of the budget. A new period starts with nothing used. If the clock returns to the period before, it was
-   * wrong for a while: that period goes on, and what was used meanwhile belongs to it.
+   * Sets the size of the budget. A new period starts with nothing used. If the clock is set back into the previous period,
+   * the clock was wrong: the previous period continues, and bytes that were used meanwhile count as bytes of that period.
    */
   renew(bytes: number, period: Period): void {
     this.bytes = bytes

@@ -212,8 +212,8 @@ local function shortened(arcs, length, nextPoint)
   return kept
 end
 
--- Takes free arcs: first those that touch arcs of the process, then the largest. Free places are taken from the first one on, so
--- that those which are left have their turns at equal distances.
+-- Takes free arcs: first the arcs that touch arcs of the process, then the largest ones. Free places are taken in their order.
+-- The places that stay free then have their turns at equal distances.
 local function extended(arcs, length, free)
   for _, arc in ipairs(arcs) do
     for _, piece in ipairs(free) do

@@ -91,7 +91,7 @@ export class LicenseFile {
 
   #prepare(): string {
     const { directory, key } = this.#deps
-    prepareMachineDirectory(directory, systemTimeMs())
+    prepareMachineDirectory(directory)
     return join(directory, key().slice(0, 32))
   }
 

@@ -21,7 +21,7 @@ function classify(chars: string, ofChars: number): void {
   for (const char of chars) kinds[char.charCodeAt(0)] = ofChars
 }
 
-/** What has been read of a part of a word: `7ms` is a number with letters after it, `7f3a` is random. */
+/** The part of a word that has been read so far. After `7ms`, the state is `numberAndLetters`; after `7f3a`, it is `random`. */
 const state = {
   afterGap: 0,
   noWord: 1,
