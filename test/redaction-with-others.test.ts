@@ -74,6 +74,20 @@ describe('redaction', () => {
     expect(received(shipping)).not.toContain(secret)
   })
 
+  it.each([
+    ['metadata()', winston.format.metadata()],
+    ['metadata() and json()', winston.format.combine(winston.format.metadata(), winston.format.json())],
+    ['logstash()', winston.format.logstash()],
+  ])('finds a path in the metadata of Winston, wherever format.%s puts them', async (_, format) => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ redact: ['user.email', 'headers.*'] })
+    const logger = winston.createLogger({ format, transports: [new LogferryTransport({ shipper })] })
+    logger.info('m', { user: { email: secret, id: 7 }, 'headers.cookie': secret })
+    await shipper.flush()
+    expect(received(shipping)).toContain('"id":7')
+    expect(received(shipping)).not.toContain(secret)
+  })
+
   it('finds a path in a Winston info that contains itself', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ redact: ['user.email'] })

@@ -24,12 +24,13 @@ const comparisonsOfName = 4
 const comparisonsToFind = 5
 const comparisonsToMake = 20
 
-/** Places where an adapter puts what the application logged. A path starts at any of them. */
+/** Places where an adapter, or `format.metadata()` of Winston, puts what the application logged. A path starts at any of them. */
 const origins: readonly RedactPath[] = [
   [],
   [{ kind: 'name', literals: ['attributes'] }],
   [{ kind: 'name', literals: ['body'] }],
   [{ kind: 'name', literals: ['error'] }],
+  [{ kind: 'name', literals: ['metadata'] }],
   [
     { kind: 'name', literals: ['splat'] },
     { kind: 'item', index: undefined },

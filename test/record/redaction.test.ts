@@ -72,7 +72,7 @@ describe('a slow and obvious implementation', () => {
   function isRedacted(pattern: readonly Segment[], path: readonly Key[]): boolean {
     const [first] = pattern
     const bare = pattern.length === 1 && typeof first === 'object' ? (['**', ...pattern] as Segment[]) : pattern
-    const named = ['attributes', 'body', 'error'].map((name): Segment[] => [{ name }])
+    const named = ['attributes', 'body', 'error', 'metadata'].map((name): Segment[] => [{ name }])
     const origins: Segment[][] = [[], ...named, [{ name: 'splat' }, { item: '*' }]]
     const atOrigins = bare[0] === '**' ? [bare] : origins.map(origin => [...origin, ...bare])
     const patterns = atOrigins.flatMap(patternSpellings)
