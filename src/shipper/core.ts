@@ -15,6 +15,7 @@ import type { Alterations } from '../record/event-to-plain.ts'
 import { Redaction } from '../record/redaction.ts'
 import { kindOfThrown } from '../text/kind-of-thrown.ts'
 import type { Redact } from '../text/short-line.ts'
+import { monotonicMs } from '../time.ts'
 import type { UsageMeter } from '../usage/usage-meter.ts'
 import { batchLimits } from './batch-limits.ts'
 import { Drain } from './drain.ts'
@@ -180,7 +181,7 @@ export class Core {
       altered,
       [...this.noise.steps, ...this.#fieldSteps(fields)],
     )
-    this.receipts = new Receipts({ batchQueue })
+    this.receipts = new Receipts({ batchQueue, whyWaiting: () => delivery.whyWaiting(monotonicMs()) })
     diagnostics.add('delivered', delivered => this.datasetTotals.onDelivered(delivered))
     diagnostics.add('dropped', dropped => this.datasetTotals.onDropped(dropped))
     this.instruments = this.#openInstruments()

@@ -19,7 +19,7 @@ export class NotConfirmedError extends Error {
    *   without naming them, and this event may be one of them.
    * - `LOGFERRY_DROPPED`: the event was dropped for another reason. Without a `dropReason`, events of the spool could not be
    *   read, and this event may be one of them.
-   * - `LOGFERRY_TIMEOUT`: there was no answer within the time. The event stays pending, and may still be delivered.
+   * - `LOGFERRY_TIMEOUT`: the event was neither taken nor refused within the time. It stays pending, and may still be delivered.
    * - `LOGFERRY_SPOOL`: the event is in the spool, and another process delivers it.
    */
   readonly code: NotConfirmed['code']
@@ -48,9 +48,13 @@ export function droppedAtOnce(dropReason: DropReason): NotConfirmedError {
   })
 }
 
-/** Creates the error for an event that the service has not answered in time. */
-export function notInTime(timeoutMs: number): NotConfirmedError {
-  const message = `no answer for the event within ${milliseconds(timeoutMs)}; it is kept, and may still be delivered`
+/**
+ * Creates the error for an event that the service has not taken in time.
+ *
+ * @param why the reason as a clause, or an empty text if no reason is known
+ */
+export function notInTime(timeoutMs: number, why: string): NotConfirmedError {
+  const message = `the event was not confirmed within ${milliseconds(timeoutMs)}${why}; it is kept, and may still be delivered`
   return new NotConfirmedError(message, { code: 'LOGFERRY_TIMEOUT' })
 }
 

@@ -1,12 +1,15 @@
 import type { DropReason } from '../accounting/drop-reasons.ts'
 import { Acknowledgement } from '../batch/acknowledgements.ts'
 import type { BatchQueue } from '../batch/batch-queue.ts'
+import type { Waiting } from '../delivery/warnings.ts'
 import { setImmediate } from '../time.ts'
 import { deadline } from '../time-limits.ts'
 import { droppedAtOnce, lostLater, type NotConfirmedError, notInTime } from './not-confirmed-error.ts'
 
 export interface ReceiptsDeps {
   readonly batchQueue: Pick<BatchQueue, 'flushAwaited'>
+  /** Returns why events wait, if that is known. */
+  readonly whyWaiting: () => Waiting | undefined
 }
 
 /**
@@ -37,7 +40,10 @@ export class Receipts {
     if (dropReason !== undefined) return Promise.resolve(droppedAtOnce.bind(undefined, dropReason))
     return new Promise(resolve => {
       this.#flushSoon()
-      const stopClock = deadline(timeoutMs, () => resolve(() => notInTime(timeoutMs)))
+      const stopClock = deadline(timeoutMs, () => {
+        const why = this.#deps.whyWaiting()?.clause ?? ''
+        resolve(() => notInTime(timeoutMs, why))
+      })
       acknowledgement.onSettled(() => {
         stopClock()
         const { loss } = acknowledgement
