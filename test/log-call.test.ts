@@ -6,6 +6,7 @@ import type { Shipper, ShipperOptions } from '../src/index.ts'
 import { LogferryLogRecordProcessor } from '../src/otel.ts'
 import { LogferryTransport } from '../src/winston.ts'
 import { anyCharacter } from './support/any-character.ts'
+import { cpuMs } from './support/cpu-ms.ts'
 import { type Shipping, startShipping } from './support/shipping.ts'
 import { isSoak } from './support/soak-runs.ts'
 
@@ -309,6 +310,21 @@ it.each<[string, RegExp[]]>([
   await shipper.flush()
   expect(JSON.stringify(shipping.emulator.events('d').at(-1))).not.toMatch(/[a-z]\d+@example/)
 })
+
+it.each<[string, ShipperOptions]>([
+  ['nothing', {}],
+  ['rules for fields', { fields: {} }],
+  ['rules for fields, and a transform', { fields: { asText: ['labels'] }, transform: event => event }],
+])(
+  'an event of texts that are slow to search takes no longer than a log call may, beside redactText and %s',
+  async (_, others) => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ redactText: [/\S+@\S+/g], ...others })
+    const event = { message: 'm', items: Array<string>(300).fill('x'.repeat(3000)) }
+    const ms = Math.min(...Array.from({ length: 7 }, () => cpuMs(() => shipper.ship(event))))
+    expect(ms).toBeLessThan(50)
+  },
+)
 
 describe('the names of a large object are listed at most twice', () => {
   const names = Array.from({ length: 100_000 }, (_, i) => `k${i}`)

@@ -42,7 +42,7 @@ export interface RedactionRules {
   /** The rule for the members of an event; `undefined` if nothing is redacted. */
   readonly root: Rule | undefined
   readonly censor: Censor
-  /** Returns the text with its matches masked, or `undefined` if that takes the path of the text, or a cut. */
+  /** Returns the text with its matches masked, or `undefined` if that takes the path of the text, a cut, or long. */
   maskAtOnce(text: string): string | undefined
 }
 

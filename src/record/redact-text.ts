@@ -72,6 +72,11 @@ export class TextMask {
     this.#time.begin()
   }
 
+  /** True if the texts of the event have taken long so far. */
+  get isSlow(): boolean {
+    return this.#time.isSlow
+  }
+
   /** Returns the text with every match replaced by what `replace` returns for the match. */
   mask(text: string, replace: (match: string) => string): string {
     if (text.length < endOfCutMark.length) return this.#maskPart(text, replace) // too short for a mark, or for a cut name

@@ -6,6 +6,8 @@ const maxMs = 25
 const maxMsOfSearch = 10
 /** Time after which the processor time is read as well. */
 const unconfirmedMs = 5
+/** Time from which on the texts of an event count as slow to search. */
+const slowMs = 5
 
 /**
  * The time that the patterns of a shipper may still take for one event. The time during which this thread waits for a
@@ -23,6 +25,10 @@ export class SearchTime {
 
   get leftMs(): number {
     return maxMs - this.#spentMs
+  }
+
+  get isSlow(): boolean {
+    return this.#spentMs >= slowMs
   }
 
   spend(ms: number): void {

@@ -215,7 +215,8 @@ export class Redaction implements RedactionRules {
       if (this.#needsPath) throw noPath
       return this.censor.ofMatch(match, '')
     })
-    return texts.isCut ? undefined : masked
+    // An event of slow texts is likely to be cut, which takes another attempt: the time of this one must be short.
+    return texts.isCut || texts.isSlow ? undefined : masked
   }
 
   #line(
