@@ -4,22 +4,30 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { DevClient, ServiceTrouble } from '../../src/cli/events/dev-client.ts'
+import { follow } from '../../src/cli/events/follow.ts'
+import { NewestEvents, newestEvents } from '../../src/cli/events/search.ts'
 import { hostileText, unprintable } from '../support/hostile-text.ts'
 
-/** Reads events from a service that answers so. Returns the trouble. */
-async function troubleWith(answer: RequestListener, limit = 1): Promise<ServiceTrouble> {
+/** A client of a service that answers so. */
+async function startClient(answer: RequestListener) {
   const server = createServer(answer).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  const client = new DevClient({ url: new URL(`http://127.0.0.1:${port}`), token: undefined })
-  try {
-    const trouble = await client.events({ limit }).catch((error: unknown) => error)
-    expect(trouble).toBeInstanceOf(ServiceTrouble)
-    return trouble as ServiceTrouble
-  } finally {
-    server.closeAllConnections()
-    server.close()
+  return {
+    client: new DevClient({ url: new URL(`http://127.0.0.1:${port}`), token: undefined }),
+    [Symbol.dispose]() {
+      server.closeAllConnections()
+      server.close()
+    },
   }
+}
+
+/** Reads events from a service that answers so. Returns the trouble. */
+async function troubleWith(answer: RequestListener, limit = 1): Promise<ServiceTrouble> {
+  using started = await startClient(answer)
+  const trouble = await started.client.events({ limit }).catch((error: unknown) => error)
+  expect(trouble).toBeInstanceOf(ServiceTrouble)
+  return trouble as ServiceTrouble
 }
 
 const event = {
@@ -40,6 +48,22 @@ const answer = {
   newest: 0,
   forgotten: 0,
   reading: { clauses: [], notes: [], highlight: [] },
+}
+const whole = { ...event, line: '{}' }
+
+/** Answers with pages of events, and counts the requests. */
+function pages(pageOf: (order: string, request: number) => object): { listener: RequestListener; requests: number } {
+  const served = {
+    requests: 0,
+    listener: ((request, response) => {
+      const { pathname, searchParams } = new URL(request.url ?? '', 'http://a')
+      served.requests++
+      const isSummary = pathname.endsWith('/summary')
+      const page = () => ({ ...answer, ...pageOf(searchParams.get('order') ?? '', served.requests) })
+      response.end(JSON.stringify(isSummary ? { epoch: 'a', newest: 5, kept: 5, forgotten: 0, errors: 0 } : page()))
+    }) satisfies RequestListener,
+  }
+  return served
 }
 
 describe('the client of the dev service', () => {
@@ -97,5 +121,65 @@ describe('the client of the dev service', () => {
     expect(trouble.message).not.toMatch(unprintable)
     expect(trouble.message).not.toContain('\n')
     expect(trouble.message.length).toBeLessThan(3000)
+  })
+})
+
+describe('reading page after page from a service that lies', () => {
+  const search = { q: '', dataset: undefined, from: undefined, to: undefined, limit: 1000 }
+  const never = new AbortController().signal
+
+  it.each([
+    ['empty pages without end', { next: 4 }],
+    ['the same page again and again', { next: 4, events: [whole] }],
+    ['more events than were asked for', { next: null, events: Array.from({ length: 1001 }, () => whole) }],
+    ['an id that is none', { next: null, events: [{ ...whole, id: '\u001b[2J.1' }] }],
+  ])('ends a search at %s', async (_, page) => {
+    const served = pages(() => page)
+    using started = await startClient(served.listener)
+    await expect(newestEvents(started.client, search, never)).rejects.toThrow('not as a dev service of this version')
+    expect(served.requests).toBeLessThanOrEqual(2)
+  })
+
+  it.each([
+    ['empty earlier pages', 100, { next: 4 }],
+    ['the same events again and again', 0, { next: 1, events: [whole] }],
+  ])('ends tail at %s', async (_, last, page) => {
+    const served = pages(order => (order === 'desc' && last === 0 ? { next: null } : page))
+    using started = await startClient(served.listener)
+    const followed = async () => {
+      for await (const _ of follow(started.client, { q: '', dataset: undefined, last, signal: never }));
+    }
+    await expect(followed()).rejects.toThrow('not as a dev service of this version')
+    expect(served.requests).toBeLessThanOrEqual(4)
+  })
+
+  it('ends tail if the service restarts with each answer', async () => {
+    const served = pages((_, request) => ({ epoch: `run${request}`, next: null }))
+    using started = await startClient(served.listener)
+    const first = follow(started.client, { q: '', dataset: undefined, last: 0, signal: never }).next()
+    await expect(first).rejects.toThrow('the service restarts again and again')
+    expect(served.requests).toBe(6)
+  })
+
+  it.each([
+    ['nothing at once, in place of waiting', () => ({ next: 5 })],
+    ['each time as after a restart', (request: number) => ({ epoch: `run${request}`, next: 5 + request })],
+  ])('does not flood a service that answers %s', async (_, page) => {
+    const served = pages((order, request) => (order === 'desc' ? { next: null } : page(request)))
+    using started = await startClient(served.listener)
+    const stop = new AbortController()
+    setTimeout(() => stop.abort(), 500)
+    const followed = async () => {
+      for await (const _ of follow(started.client, { q: '', dataset: undefined, last: 0, signal: stop.signal }));
+    }
+    await expect(followed()).rejects.toThrow(/abort/i)
+    expect(served.requests).toBeLessThan(10)
+  })
+
+  it('holds no more than 256 MB of texts, whichever texts of an event are long', () => {
+    const newest = new NewestEvents(1000)
+    const message = 'm'.repeat(50_000_000)
+    for (let at = 0; at < 100; at++) newest.add({ ...whole, at, message })
+    expect(newest.result().events).toHaveLength(5)
   })
 })

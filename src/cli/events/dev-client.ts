@@ -35,8 +35,11 @@ const aText = v.string()
 const aNumber = v.number()
 const maybeText = v.nullable(v.string())
 
+const anEpoch = v.pipe(aText, v.regex(/^[\w-]{1,80}$/))
+const anId = v.pipe(aText, v.regex(/^[\w-]{1,80}\.\d{1,15}$/))
+
 const keptEvent = v.object({
-  id: aText,
+  id: anId,
   n: aNumber,
   at: aNumber,
   receivedAt: aNumber,
@@ -52,7 +55,7 @@ const note = v.object({ text: aText, column: v.optional(aNumber), didYouMean: v.
 const clause = v.object({ text: aText, start: aNumber, end: aNumber, label: aText })
 
 const eventsAnswer = v.object({
-  epoch: aText,
+  epoch: anEpoch,
   events: v.array(keptEvent),
   next: v.nullable(aNumber),
   newest: aNumber,
@@ -65,7 +68,14 @@ const eventsAnswer = v.object({
   }),
 })
 
-const summary = v.object({ epoch: aText, newest: aNumber, kept: aNumber, forgotten: aNumber, errors: aNumber })
+/** True for a page of at most as many events as were asked for, from which the next one goes on in the same direction. */
+function leadsOn({ events, next }: EventsAnswer, { order, limit, before, after = 0 }: EventsRequest): boolean {
+  if (limit !== undefined && events.length > limit) return false
+  if (order === 'asc') return next === null || next > after || (next === after && events.length === 0)
+  return next === null || (events.length > 0 && next < (before ?? Number.POSITIVE_INFINITY))
+}
+
+const summary = v.object({ epoch: anEpoch, newest: aNumber, kept: aNumber, forgotten: aNumber, errors: aNumber })
 
 type Parameters = Readonly<Record<string, string | number | undefined>>
 
@@ -80,13 +90,19 @@ export class DevClient {
     this.#token = token
   }
 
-  /** Reads one page of events. A page that is too large is read with fewer events. */
+  /**
+   * Reads one page of events. A page that is too large is read with fewer events.
+   *
+   * @throws ServiceTrouble also for a page that does not lead on: who reads page after page would never come to an end
+   */
   async events(request: EventsRequest, signal?: AbortSignal): Promise<EventsAnswer> {
     for (let limit = request.limit; ; limit = limit === undefined ? 50 : Math.ceil(limit / 4)) {
       try {
         const waitMs = request.waitMs ?? 0
         const answer = await this.get(paths.events, { ...request, limit }, signal, waitMs)
-        return this.#checked(eventsAnswer, answer) as EventsAnswer
+        const page = this.#checked(eventsAnswer, answer) as EventsAnswer
+        if (leadsOn(page, { ...request, limit })) return page
+        throw this.#isOther
       } catch (error) {
         if (!(error instanceof TooLarge) || limit === 1) throw error
       }
@@ -159,7 +175,11 @@ export class DevClient {
   #checked<Schema extends v.GenericSchema>(schema: Schema, answer: unknown): v.InferOutput<Schema> {
     const result = v.safeParse(schema, answer)
     if (result.success) return result.output
-    throw new ServiceTrouble(`${this.#name} answers, but not as a dev service of this version. ${remedy}`, false)
+    throw this.#isOther
+  }
+
+  get #isOther(): ServiceTrouble {
+    return new ServiceTrouble(`${this.#name} answers, but not as a dev service of this version. ${remedy}`, false)
   }
 
   get #name(): string {

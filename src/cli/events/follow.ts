@@ -2,6 +2,7 @@ import type { EventsAnswer } from '../../dev/protocol.ts'
 import { counted } from '../../text/counted.ts'
 import { delay, monotonicMs } from '../../time.ts'
 import { type DevClient, ServiceTrouble } from './dev-client.ts'
+import { charsOf, maxHeldChars, maxRestarts, restartsAgain } from './search.ts'
 import type { ShownEvent } from './shown-event.ts'
 
 export interface Wanted {
@@ -36,6 +37,8 @@ const pageEvents = 1000
 const waitMs = 25_000
 const firstRetryMs = 250
 const maxRetryMs = 5000
+/** Time until the next request after an answer without events: a service that does not wait as asked is not flooded. */
+const idleMs = 200
 
 /**
  * Reads the events of a dev service from now on, by the numbers of their arrival and at the pace of the caller. Events
@@ -67,32 +70,47 @@ export async function* follow(client: DevClient, options: FollowOptions): AsyncG
       yield { notices, events: [] }
       epoch = next.epoch
       after = 0
+      await delay(idleMs, undefined, { signal })
       continue
     }
     if (next.forgotten > 0) notices.push(forgottenNotice(next.forgotten))
     yield { notices, events: next.events }
     after = next.next ?? after
+    if (next.events.length === 0) await delay(idleMs, undefined, { signal })
   }
 }
 
-/**
- * Reads the newest events, oldest first, up to one arrival number: events that arrive during the read have higher numbers,
- * and follow. Starts over if the service restarts meanwhile.
- */
+/** Reads the newest events, oldest first. Starts over if the service restarts meanwhile. */
 async function readLast(client: DevClient, options: FollowOptions): Promise<Start> {
-  const { q, dataset, last, signal } = options
+  for (let restarts = 0; restarts < maxRestarts; restarts++) {
+    const start = await lastOfOneRun(client, options)
+    if (start !== undefined) return start
+  }
+  throw restartsAgain()
+}
+
+/**
+ * Reads the newest events up to one arrival number: events that arrive during the read have higher numbers, and follow.
+ * Returns `undefined` if the service has restarted in between.
+ */
+async function lastOfOneRun(
+  client: DevClient,
+  { q, dataset, last, signal }: FollowOptions,
+): Promise<Start | undefined> {
   const { epoch, newest } = await client.summary(signal)
   const events: ShownEvent[] = []
+  let chars = 0
   let reading: EventsAnswer['reading'] | undefined
   let before: number | null = newest + 1
   do {
     const limit = Math.min(Math.max(last - events.length, 1), pageEvents)
     const page: EventsAnswer = await client.events({ q, dataset, before, order: 'desc', limit }, signal)
-    if (page.epoch !== epoch) return readLast(client, options)
+    if (page.epoch !== epoch) return undefined
     reading ??= page.reading
     events.push(...page.events)
+    for (const event of page.events) chars += charsOf(event)
     before = page.next
-  } while (before !== null && events.length < last)
+  } while (before !== null && events.length < last && chars <= maxHeldChars)
   return { epoch, newest, reading, events: events.slice(0, last).reverse() }
 }
 

@@ -138,7 +138,7 @@ function addStack(stack: string, lines: StyledLine[]): void {
 }
 
 function toText(value: unknown): string {
-  if (value instanceof ExactNumber) return value.text
+  if (value instanceof ExactNumber) return shortened(value.text, maxValueChars)
   if (typeof value !== 'string') return shortened(toBriefJson(value, maxValueChars), maxValueChars)
   const text = shortened(value, maxValueChars)
   return text === '' || /[\s="]/.test(text) ? JSON.stringify(text) : text

@@ -18,6 +18,7 @@ import { timeOption } from './time-argument.ts'
 const maxLimit = 1_000_000
 const usualLimit = 1000
 const noMatch = 3
+const maxNotes = 20
 
 /** Which of the events that are there already are printed. */
 export const searchOptions = {
@@ -200,8 +201,8 @@ export function integerOf(given: Given, name: string, range: { usual: number; mi
 
 /** Tells on standard error how a query was understood, if it was not taken as it stands. */
 export function printReading({ readAs, notes }: Pick<QueryReading, 'readAs' | 'notes'>): void {
-  if (readAs !== undefined) printError(`logferry: the query was read as ${readAs}`)
-  for (const { text, didYouMean } of notes) {
-    printError(`logferry: ${text}${didYouMean === undefined ? '' : ` Did you mean ${didYouMean}?`}`)
+  if (readAs !== undefined) printError(`logferry: the query was read as ${toMessageLine(readAs)}`)
+  for (const { text, didYouMean } of notes.slice(0, maxNotes)) {
+    printError(`logferry: ${toMessageLine(`${text}${didYouMean === undefined ? '' : ` Did you mean ${didYouMean}?`}`)}`)
   }
 }

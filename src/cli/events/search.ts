@@ -21,9 +21,9 @@ export interface FoundEvents {
 }
 
 const pageEvents = 1000
-/** Maximum characters of lines that are held at a time. */
-const maxHeldChars = 268_435_456
-const maxRestarts = 3
+/** Maximum characters of events that are held at a time. */
+export const maxHeldChars = 268_435_456
+export const maxRestarts = 3
 
 /** Reads the newest events that match from a dev service. */
 export async function newestEvents(client: DevClient, search: Search, signal: AbortSignal): Promise<FoundEvents> {
@@ -31,7 +31,16 @@ export async function newestEvents(client: DevClient, search: Search, signal: Ab
     const found = await newestOfOneRun(client, search, signal)
     if (found !== undefined) return found
   }
-  throw new ServiceTrouble('the service restarts again and again. Look at the output of logferry dev.', false)
+  throw restartsAgain()
+}
+
+export function restartsAgain(): ServiceTrouble {
+  return new ServiceTrouble('the service restarts again and again. Look at the output of logferry dev.', false)
+}
+
+/** Returns the characters of the texts of an event: a service chooses the length of each. */
+export function charsOf({ line, message, dataset, source, traceId }: ShownEvent): number {
+  return line.length + message.length + dataset.length + (source?.length ?? 0) + (traceId?.length ?? 0)
 }
 
 /** Returns `undefined` if the service has restarted in between. */
@@ -51,7 +60,7 @@ async function newestOfOneRun(
     if (page.epoch !== first.epoch) return undefined
     read.push(page.events)
     left -= page.events.length
-    for (const { line } of page.events) chars += line.length
+    for (const event of page.events) chars += charsOf(event)
     before = page.next ?? undefined
   } while (before !== undefined && left > 0 && chars <= maxHeldChars)
   const newest = new NewestEvents(limit)
@@ -77,7 +86,7 @@ export class NewestEvents {
 
   add(event: ShownEvent): void {
     this.#events.push(event)
-    this.#chars += event.line.length
+    this.#chars += charsOf(event)
     if (this.#events.length > 2 * this.#limit || this.#chars > 2 * maxHeldChars) this.#cut()
   }
 
@@ -89,7 +98,7 @@ export class NewestEvents {
     this.#events.sort((one, other) => one.at - other.at || nanosecondsOf(one) - nanosecondsOf(other))
     let [first, chars] = [this.#events.length, 0]
     while (first > 0 && this.#events.length - first < this.#limit) {
-      const next = (this.#events[first - 1] as ShownEvent).line.length
+      const next = charsOf(this.#events[first - 1] as ShownEvent)
       if (chars + next > maxHeldChars) break
       chars += next
       first--

@@ -53,8 +53,10 @@ export function shortFields(
     chosen === undefined
       ? fieldsOf(event).filter(({ path }) => !leftOut.has(path))
       : chosen.map(path => ({ path, value: valueAt(event, path) })).filter(({ value }) => value !== undefined)
-  const isLong = ({ path, value }: Field) =>
-    path.length > maxNameChars || (typeof value === 'string' && !isShort(value))
+  const isLong = ({ path, value }: Field) => {
+    const text = value instanceof ExactNumber ? value.text : value
+    return path.length > maxNameChars || (typeof text === 'string' && !isShort(text))
+  }
   const shortened = all
     .slice(0, maxFields)
     .map(({ path, value }) => ({ name: shortText(path, maxNameChars), value: shortValue(value) }))
@@ -65,7 +67,7 @@ export function shortFields(
 function shortValue(value: unknown): NamedValue['value'] {
   if (typeof value === 'string') return shortText(value)
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return value
-  if (value instanceof ExactNumber) return value.text
+  if (value instanceof ExactNumber) return shortText(value.text)
   return shortText(toBriefJson(value, maxStringChars))
 }
 

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { type KeptEvent, paths } from '../../dev/protocol.ts'
+import { type KeptEvent, levels, paths } from '../../dev/protocol.ts'
 import { counted } from '../../text/counted.ts'
 import { escapeJson } from '../../text/escape-json.ts'
 import { systemTimeMs } from '../../time.ts'
@@ -14,7 +14,9 @@ import type { Tool } from './tool.ts'
 const named: ReadonlySet<string> = new Set(['_time', 'level', 'message', 'trace_id'])
 
 const field = z.object({ name: z.string(), value: z.union([z.string(), z.number(), z.boolean(), z.null()]) })
-const level = z.string().nullable()
+export const level = z.enum(levels).nullable()
+/** The id of an event in an answer: letters and digits of the service's run, and the number of the arrival. */
+export const eventId = z.string().regex(/^[\w-]{1,80}\.\d{1,15}$/)
 const event = z.object({
   id: z.string(),
   time: z.string().describe('the time of the event, RFC 3339'),
@@ -121,7 +123,7 @@ const eventOutput = z.object({
 
 /** Answer of the service for one event. */
 const detail = z.object({
-  id: z.string(),
+  id: eventId,
   dataset: z.string(),
   source: z.string().nullable(),
   receivedAt: z.number(),
@@ -193,7 +195,7 @@ const traceAnswer = z.object({
   traceId: z.string(),
   events: z.array(
     z.object({
-      id: z.string(),
+      id: eventId,
       offsetMs: z.number(),
       gapMs: z.number(),
       level,
