@@ -5,11 +5,22 @@ export interface EventFailure {
   readonly reason: string
 }
 
+/** Why events that count as stored may not be: the body of a 2xx answer is a page, or its counts are too small. */
+export type Doubt = { readonly page: string } | { readonly ingested: number }
+
+interface Accepted {
+  readonly doubt?: Doubt | undefined
+}
+
 /** The result of one attempt to send one batch. */
 export type Outcome =
-  | { readonly kind: 'delivered' }
+  | ({ readonly kind: 'delivered' } & Accepted)
   /** The batch is stored, except `failed` events. Sending it again would store the other events twice. */
-  | { readonly kind: 'partly-rejected'; readonly failed: number; readonly failures: readonly EventFailure[] }
+  | ({
+      readonly kind: 'partly-rejected'
+      readonly failed: number
+      readonly failures: readonly EventFailure[]
+    } & Accepted)
   /** As far as is known, nothing is stored. The same bytes may be sent again, after `retryAfterMs` if it is given. */
   | {
       readonly kind: 'retryable'

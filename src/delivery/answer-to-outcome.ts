@@ -1,4 +1,4 @@
-import { bodyOf } from '../http/answer-body.ts'
+import { bodyOf, isPage } from '../http/answer-body.ts'
 import type { Answer } from '../http/exchange.ts'
 import { firstValue } from '../http/header.ts'
 import { jsonObjectIn } from '../http/json-object.ts'
@@ -38,14 +38,26 @@ export function answerToOutcome(answer: Answer, events: number, nowMs: number, r
   return status === 400 || status === 422 ? { kind: 'rejected', status, reason } : { kind: 'blocked', status, reason }
 }
 
-/** Without a number in `failed`, or if the body was cut off before it, the failures in the body count. */
+/**
+ * Reads a 2xx answer. Without a number in `failed`, or if the body was cut off before it, the failures in the body count.
+ * They also count if they are more than `failed` says.
+ */
 function delivered(answer: Answer, events: number, redact: Redact | undefined): Outcome {
   const body = bodyOf(answer, maxAnswerBytes(events))
+  // Of a captive portal, of a firewall that blocks with 200, or of the web site to which a wrong address leads.
+  if (isPage(body)) return { kind: 'delivered', doubt: { page: reasonIn(answer, redact) } }
   const fields = jsonObjectIn(body, usualValues + events * valuesOfFailure)
   const reported = Array.isArray(fields?.failures) ? fields.failures.slice(0, events) : []
-  const failed = typeof fields?.failed === 'number' ? Math.floor(fields.failed) : reported.length
-  if (!(failed > 0)) return { kind: 'delivered' }
-  return { kind: 'partly-rejected', failed, failures: failuresIn(reported, redact) }
+  const counted = typeof fields?.failed === 'number' ? Math.floor(fields.failed) : reported.length
+  const failed = Math.max(counted, reported.filter(isObject).length, 0)
+  const ingested = body.isWhole && typeof fields?.ingested === 'number' ? fields.ingested : events
+  const doubt = ingested + failed < events ? { ingested } : undefined
+  if (failed === 0) return { kind: 'delivered', doubt }
+  return { kind: 'partly-rejected', failed, failures: failuresIn(reported, redact), doubt }
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
 }
 
 /** Thousands of events are usually refused for the same reason, so each reason is converted only once. */

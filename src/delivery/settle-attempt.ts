@@ -20,6 +20,7 @@ import {
   askedTooOften,
   batchTooLarge,
   batchUnanswered,
+  doubtful,
   encodingRefused,
   eventTooLarge,
   type Failure,
@@ -353,6 +354,9 @@ export class AttemptSettler {
         : () => undefined
     batch.settle(lossOf) // first, because a listener may end the process: the spool must not keep the batch
     this.#deps.onConcluded(batch, failed > 0 ? 'rejected' : undefined)
+    const { doubt } = outcome
+    if (doubt !== undefined)
+      notices.push(() => diagnostics.warn(...doubtful(batch.dataset, batch.count, failed, doubt)))
     if (diagnostics.has('delivered')) {
       const delivered = { dataset: batch.dataset, count: batch.count - failed, bytes: batch.byteLength }
       notices.push(() => diagnostics.emit('delivered', delivered))

@@ -1,5 +1,7 @@
 import type { ErrorCode } from '../errors.ts'
 import { minEventBytes } from '../options/shipper-options.ts'
+import type { Doubt } from '../outcome.ts'
+import { counted } from '../text/counted.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { descriptorsRemedy, namesLackOfDescriptors } from '../text/out-of-descriptors.ts'
 import { quoted } from '../text/short-line.ts'
@@ -142,6 +144,23 @@ export function rejected(dataset: string, count: number, reason: string): Warnin
       'The option onRejected receives them, and the spool, if there is one, keeps them in rejected.ndjson.',
     `refused ${dataset}`,
   ]
+}
+
+/** Warns of an answer that accepts events by its status, but not by its body. */
+export function doubtful(dataset: string, count: number, failed: number, doubt: Doubt): WarningText {
+  const sent = `${counted(count, 'event')} for dataset ${quoted(dataset)}`
+  const [what, remedy] =
+    'page' in doubt
+      ? [
+          `the answer to ${sent} is a web page, not one of the service (${doubt.page})`,
+          'Check baseUrl, and any proxy, firewall or login page of the network.',
+        ]
+      : [
+          `of ${sent}, the service counts ${doubt.ingested} as ingested and ${failed} as failed`,
+          'Check at the service whether all have arrived.',
+        ]
+  const delivered = `${counted(count - failed, 'event')} ${count - failed === 1 ? 'counts' : 'count'} as delivered`
+  return ['LOGFERRY_REJECTED', `${what}. ${delivered}, because the status is 2xx. ${remedy}`, `doubtful ${dataset}`]
 }
 
 export function refusedAndKept(dataset: string, reason: string): WarningText {

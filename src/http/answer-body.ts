@@ -37,6 +37,11 @@ const decompressions = new Map<string, Decompress>([
   ...Object.entries(ofAnswersOnly),
 ])
 
+/** True for a page in HTML or XML. The service answers in JSON, so another server has answered in its place. */
+export function isPage({ text }: Pick<Body, 'text'>): boolean {
+  return text.trimStart().startsWith('<')
+}
+
 /**
  * Returns the text of an answer, read as UTF-8.
  *

@@ -65,7 +65,6 @@ describe('the outcome of an answer', () => {
   })
 
   it.each([
-    ['an HTML page', '<html><body><h1>It works!</h1></body></html>'],
     ['nothing', ''],
     ['half a JSON object', '{"ingested": 5, "fai'],
     ['an array', '[1,2]'],
@@ -76,6 +75,32 @@ describe('the outcome of an answer', () => {
     ['failed below one', '{"failed":0.5}'],
   ])('a 200 with %s as its body is delivered', (_, body) => {
     expect(outcome(200, body)).toEqual({ kind: 'delivered' })
+  })
+
+  it.each([
+    ['a page', '<html><body><h1>It works!</h1></body></html>'],
+    ['a page after a byte order mark and line breaks', '\ufeff\r\n <!DOCTYPE html><h1>It works!'],
+    ['XML', '<?xml version="1.0"?><title>It works!</title>'],
+  ])('a 200 with %s as its body delivers, with a doubt', (_, body) => {
+    expect(outcome(200, body)).toEqual({ kind: 'delivered', doubt: { page: 'It works!' } })
+  })
+
+  it.each([
+    ['{"ingested":0}', { kind: 'delivered', doubt: { ingested: 0 } }],
+    ['{"ingested":4,"failed":0,"failures":[]}', { kind: 'delivered', doubt: { ingested: 4 } }],
+    ['{"ingested":7,"failed":2}', { kind: 'partly-rejected', failed: 2, failures: [], doubt: { ingested: 7 } }],
+    ['{"ingested":8,"failed":2}', { kind: 'partly-rejected', failed: 2, failures: [] }],
+    ['{"ingested":11,"failed":0}', { kind: 'delivered' }],
+    ['{"ingested":10,"failed":-3}', { kind: 'delivered' }],
+    ['{"ingested":"0"}', { kind: 'delivered' }],
+  ])('of ten events, a 200 with %s leaves as many unexplained as it says', (body, expected) => {
+    expect(outcome(200, body)).toEqual(expected)
+  })
+
+  it('a 200 that names more failures than it counts has as many as it names', () => {
+    const failures = [{ error: 'a' }, null, 7, { error: 'b' }]
+    expect(outcome(200, JSON.stringify({ ingested: 10, failed: 0, failures }))).toMatchObject({ failed: 2 })
+    expect(outcome(200, JSON.stringify({ failed: 3, failures }))).toMatchObject({ failed: 3 })
   })
 
   it('of a 200 with a different long reason for each event, only the first reasons are read', () => {

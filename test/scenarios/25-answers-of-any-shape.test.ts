@@ -16,7 +16,7 @@ const bodies: readonly (readonly [what: string, body: string | Buffer, contentTy
 ]
 
 describe.concurrent('scenario 25: an answer is handled by its status alone', () => {
-  it.each(bodies)('200 with %s: delivered, and not sent again', async (_, body, contentType) => {
+  it.each(bodies)('200 with %s: delivered, and not sent again', async (what, body, contentType) => {
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return
       request.store()
@@ -26,7 +26,25 @@ describe.concurrent('scenario 25: an answer is handled by its status alone', () 
     logs.log(0, 10)
     expect(await logs.close()).toEqual({ complete: true, pending: 0 })
     expect(tally(server.numbers, 10)).toEqual(allOnce)
-    expect([logs.stats().delivered, logs.warnings]).toEqual([10, []])
+    expect(logs.stats().delivered).toBe(10)
+    const said = 'the answer to 10 events for dataset "d" is a web page, not one of the service (Something)'
+    const expected = what === 'an HTML page' ? [expect.stringContaining(said)] : []
+    expect(logs.warnings.map(({ message }) => message)).toEqual(expected)
+  })
+
+  it('200 that counts none of the events as ingested: delivered, and said once', async () => {
+    await using server = await startFaultServer(request => {
+      if (request.isWhole) request.answer('200 OK', '{"ingested":0,"failed":0,"failures":[]}')
+    })
+    await using logs = watched({ baseUrl: server.url })
+    for (let start = 0; start < 30; start += 10) {
+      logs.log(start, start + 10)
+      await logs.flush()
+    }
+    expect(logs.stats()).toMatchObject({ delivered: 30, dropped: 0 })
+    expect(logs.warnings.map(({ code, message }) => [code, message])).toEqual([
+      ['LOGFERRY_REJECTED', expect.stringContaining('of 10 events for dataset')],
+    ])
   })
 
   it.each(['101 Switching Protocols', '099 X', '000 X'])('%s is no answer: sent again', async status => {

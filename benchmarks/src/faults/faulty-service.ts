@@ -84,5 +84,5 @@ function encodingOf({ headers, url }: IncomingMessage): Encoding {
 function accept({ url }: IncomingMessage, response: ServerResponse): void {
   if (url?.startsWith('/loki/')) response.writeHead(204).end()
   else if (url === '/v1/logs') response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
-  else response.writeHead(200, { 'content-type': 'application/json' }).end('{"ingested":0,"failed":0,"failures":[]}')
+  else response.writeHead(200, { 'content-type': 'application/json' }).end('{"failed":0,"failures":[]}')
 }

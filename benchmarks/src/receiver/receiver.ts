@@ -45,7 +45,7 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
   } else if (request.url === '/v1/logs') {
     response.writeHead(200, { 'content-type': 'application/x-protobuf', 'content-length': '0' }).end()
   } else {
-    const body = '{"ingested":0,"failed":0,"failures":[]}'
+    const body = '{"failed":0,"failures":[]}'
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': String(body.length) }).end(body)
   }
 }

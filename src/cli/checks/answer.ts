@@ -1,4 +1,4 @@
-import { bodyOf } from '../../http/answer-body.ts'
+import { bodyOf, isPage } from '../../http/answer-body.ts'
 import type { Answer } from '../../http/exchange.ts'
 import { firstValue } from '../../http/header.ts'
 import { reasonIn } from '../../http/reason.ts'
@@ -31,7 +31,7 @@ function judge(answer: Answer, session: Session): Finding {
   const said = `status ${status}: ${reasonIn(answer, session.redact)}`
   const values = { status }
   if (isAccepted(answer)) {
-    if (!bodyOf(answer).text.trimStart().startsWith('<')) return ok(`the service answers (status ${status})`, values)
+    if (!isPage(bodyOf(answer))) return ok(`the service answers (status ${status})`, values)
     const remedy =
       'Check the host and path of LOGFERRY_URL. A proxy or a login page may answer in place of the service.'
     return fail('the answer is a web page, not one of the service', remedy, values)
