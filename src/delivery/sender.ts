@@ -5,7 +5,7 @@ import { type Encoding, maxCompressedBytes } from '../http/encodings.ts'
 import { errorTypeOf } from '../http/error-type.ts'
 import { type Answer, exchange, type Request, usualAnswerBytes } from '../http/exchange.ts'
 import { toReason, withoutSourceFiles } from '../http/reason.ts'
-import { verifiedTls } from '../http/verified-tls.ts'
+import { expiryHint, verifiedTls } from '../http/verified-tls.ts'
 import type { WorkerHttpClient } from '../http/worker-client.ts'
 import { proxyHint } from '../options/proxy-env.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
@@ -188,7 +188,8 @@ export class Sender {
 
   #unanswered(error: unknown, { encoding, bodyBytes, isOwn }: UnansweredRequest): Attempt {
     const code = textIn(error, 'code')
-    const hint = isOwn ? proxyHint(this.#options.proxy, code) : ''
+    const { proxy, tls } = this.#options
+    const hint = isOwn ? proxyHint(proxy, code) + expiryHint(tls, systemTimeMs()) : ''
     const message = withoutSourceFiles(textIn(error, 'message') ?? '')
     const reason = toReason(message || code || 'no connection', this.#redact) + hint
     const errorType = errorTypeOf(error)

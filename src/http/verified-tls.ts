@@ -1,10 +1,13 @@
 import type { Socket } from 'node:net'
+import { SystemDate } from '../time.ts'
 
 /** The option `tls` as texts, which can be passed to a worker. */
 export interface ResolvedTls {
   readonly ca?: string[] | undefined
   readonly cert?: string[] | undefined
   readonly key?: string[] | undefined
+  /** Time at which the client certificate expires, in milliseconds since 1970. */
+  readonly certExpiresMs?: number | undefined
 }
 
 /** TLS options of a connection. */
@@ -18,6 +21,16 @@ export interface ConnectionTls extends ResolvedTls {
  */
 export function verifiedTls(tls: ResolvedTls | undefined): ConnectionTls | undefined {
   return tls?.ca === undefined ? tls : { ...tls, rejectUnauthorized: true }
+}
+
+/**
+ * Returns an addition to the reason why no answer came, if the client certificate has expired. Most servers then close the
+ * connection without a reason.
+ */
+export function expiryHint(tls: ResolvedTls | undefined, nowMs: number): string {
+  const { certExpiresMs = Number.POSITIVE_INFINITY } = tls ?? {}
+  if (certExpiresMs > nowMs) return ''
+  return `; tls.cert expired on ${new SystemDate(certExpiresMs).toISOString()}: a new shipper is needed, with the renewed certificate`
 }
 
 /**

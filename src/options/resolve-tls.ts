@@ -19,10 +19,10 @@ export function resolveTls(tls: TlsOptions): ResolvedTls {
   const [ca, cert, key] = [textsIn(tls.ca), textsIn(tls.cert), textsIn(tls.key)]
   const { createSecureContext } = process.getBuiltinModule('node:tls')
   for (const text of ca ?? []) attempt('tls.ca', 'certificates in PEM', () => certificatesIn(text))
-  for (const text of cert ?? []) attempt('tls.cert', 'certificates in PEM', () => certificatesIn(text))
+  const chain = (cert ?? []).flatMap(text => attempt('tls.cert', 'certificates in PEM', () => certificatesIn(text)))
   attempt('tls.key', 'a private key in PEM that needs no passphrase', () => createSecureContext({ key }))
   attempt('tls.key', 'the private key of `tls.cert`', () => createSecureContext({ cert, key }))
-  return { ca, cert, key }
+  return { ca, cert, key, certExpiresMs: chain[0] && Date.parse(chain[0].validTo) }
 }
 
 /** Returns the texts of a value that has been checked to be PEM. */
@@ -37,9 +37,9 @@ function certificatesIn(text: string): X509Certificate[] {
   return (parts.length > 0 ? parts : [text]).map(part => new X509Certificate(part))
 }
 
-function attempt(option: string, expected: string, read: () => unknown): void {
+function attempt<Read>(option: string, expected: string, read: () => Read): Read {
   try {
-    read()
+    return read()
   } catch (error) {
     const { code, name } = error as NodeJS.ErrnoException
     throw invalidOption(option, expected, `a text that OpenSSL refuses (${code ?? name})`, 'range')
