@@ -6,6 +6,8 @@ import { describe, expect, it } from 'vitest'
 import { DevClient, ServiceTrouble } from '../../src/cli/events/dev-client.ts'
 import { follow } from '../../src/cli/events/follow.ts'
 import { NewestEvents, newestEvents } from '../../src/cli/events/search.ts'
+import { getEvent } from '../../src/cli/mcp/event-tools.ts'
+import { listErrors } from '../../src/cli/mcp/summary-tools.ts'
 import { hostileText, unprintable } from '../support/hostile-text.ts'
 
 /** A client of a service that answers so. */
@@ -174,6 +176,32 @@ describe('reading page after page from a service that lies', () => {
     }
     await expect(followed()).rejects.toThrow(/abort/i)
     expect(served.requests).toBeLessThan(10)
+  })
+
+  it.each([
+    ['id', { id: hostileText('id') }, {}],
+    ['id of an example', {}, { lastId: 'x'.repeat(100_000) }],
+    ['level', {}, { level: hostileText('level') }],
+  ])('gives a coding agent no text as an %s that is none', async (_, inEvent, inGroup) => {
+    const group = {
+      statement: 's',
+      dataset: 'd',
+      level: 'error',
+      count: 1,
+      first: 1,
+      last: 1,
+      lastId: 'a.1',
+      isNew: true,
+    }
+    const groups = [{ ...group, errorType: null, topFrame: null, message: 'm', ...inGroup }]
+    const body = { ...whole, request: null, bytes: 2, groups, total: 1, reading: answer.reading, ...inEvent }
+    using started = await startClient((_, response) => response.end(JSON.stringify(body)))
+    const asked = [
+      getEvent.run({ id: 'a.1', offset: 0 }, started.client, never),
+      listErrors.run({ only_new: false, limit: 1 }, started.client, never),
+    ]
+    const refused = (await Promise.allSettled(asked)).filter(({ status }) => status === 'rejected')
+    expect(refused).toMatchObject([{ reason: { message: expect.stringContaining('cannot read') } }])
   })
 
   it('holds no more than 256 MB of texts, whichever texts of an event are long', () => {
