@@ -27,6 +27,19 @@ export class Credentials {
   }
 
   /**
+   * Returns a text from which another process can tell if it has the same credentials, by the same `salt`. To try a single
+   * token takes tens of milliseconds, so that a token cannot be guessed from the text.
+   */
+  proof(salt: string): Promise<string> {
+    const { scrypt } = process.getBuiltinModule('node:crypto')
+    const { promise, resolve, reject } = Promise.withResolvers<string>()
+    scrypt(JSON.stringify(this.#headers), salt, 16, (error, key) =>
+      error ? reject(error) : resolve(key.toString('hex')),
+    )
+    return promise
+  }
+
+  /**
    * Returns a text without the token, in whatever form a server may repeat it. A token shorter than `minTokenLength` is
    * removed only as a whole word, and not from messages of this package.
    */

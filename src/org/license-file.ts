@@ -1,7 +1,10 @@
 import { checkedStat, ifMissing, prepareMachineDirectory } from '../files/machine-directory.ts'
+import type { Credentials } from '../http/credentials.ts'
+import { jsonObject } from '../http/json-object.ts'
 import { withoutTracing } from '../http/without-tracing.ts'
 import { builtinModule } from '../node-version.ts'
 import { delay, monotonicMs, systemTimeMs } from '../time.ts'
+import { OrgError } from './org-error.ts'
 
 const fs = builtinModule('node:fs')
 const { join } = builtinModule('node:path')
@@ -9,22 +12,24 @@ const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants
 
 /**
  * Time for which one process is to read the license, in milliseconds. If it has not succeeded by then, another process
- * tries: the token of the first may not be allowed to, or the process has ended.
+ * tries: the token of the first may not be allowed to, or the process has ended. A refusal counts for as long.
  */
 const readerMs = 3000
 /** Time between two looks while another process reads, in milliseconds: the first one, and the longest. */
 const lookMs = { first: 25, longest: 250 }
-/** Maximum size of a license, in bytes. */
+/** Maximum size of a file, in bytes. */
 const maxBytes = 65_536
 
-const licensePattern = /^(\d{13}) (\{.*\})\n$/s
+const textPattern = /^(\d{13}) (\{.*\})\n$/s
 
 export interface LicenseFileDeps {
   readonly directory: string
   /** Returns a SHA-256 hash of what the processes must have in common, in hexadecimal digits. */
   readonly key: () => string
-  /** Called when this process begins to read the license itself. */
-  readonly onReading: () => void
+  /** The credentials that read the license; `undefined` if a function obtains them. */
+  readonly credentials: Credentials | undefined
+  /** Called when this process no longer waits for another one: it reads the license itself, or knows that it may not. */
+  readonly onWaited: () => void
 }
 
 /**
@@ -32,13 +37,16 @@ export interface LicenseFileDeps {
  * their reads would fill a low limit for seconds.
  *
  * The file has the time of the read, in milliseconds since 1970, and the license as JSON. The process that reads is the
- * one that has created a second file, for `readerMs`.
+ * one that has created a second file, for `readerMs`. If the service refuses the token, the process writes that into its
+ * file. It counts for processes with the same token.
  */
 export class LicenseFile {
   readonly #deps: LicenseFileDeps
   #isClosed = false
   /** The file by which this process claims the reading, until others no longer respect it; monotonic, in milliseconds. */
   #claim: { readonly path: string; readonly untilMs: number } | undefined
+  /** The salt of a refusal of other credentials. */
+  #saltOfOthers: unknown
 
   constructor(deps: LicenseFileDeps) {
     this.#deps = deps
@@ -48,27 +56,34 @@ export class LicenseFile {
    * Returns the license, no older than `maxAgeMs`. It comes from another process, or from `read` if this process is to
    * read it or if the files cannot be used.
    *
-   * @throws what `read` throws
+   * @throws what `read` throws, here or in another process with the same credentials if the service refuses them
    * @throws Error if the file is closed meanwhile
    */
   async get(read: () => Promise<string>, maxAgeMs: number): Promise<string> {
     this.#isClosed = false
     let path: string | undefined
+    let found: string | OrgError | undefined
     try {
       path = this.#prepare()
-      const text = await this.#fromOther(path, maxAgeMs)
-      if (text !== undefined) return text
+      found = await this.#fromOther(path, maxAgeMs)
     } catch {
       path = undefined // the disk is no reason to have no license
     }
+    if (typeof found === 'string') return found
     if (this.#isClosed) {
       this.release()
       throw new Error('closed while another process read the license')
     }
-    this.#deps.onReading()
-    const text = await read()
-    if (path !== undefined) void this.#publish(path, text).catch(() => {}) // the license is known here all the same
-    return text
+    this.#deps.onWaited()
+    if (found !== undefined) throw found
+    try {
+      const text = await read()
+      if (path !== undefined) void this.#publish(path, text).catch(() => {}) // the license is known here all the same
+      return text
+    } catch (error) {
+      if (error instanceof OrgError && error.code === 'UNAUTHORIZED') void this.#publishRefusal(error).catch(() => {})
+      throw error
+    }
   }
 
   /** Ends waiting for another process, and lets another process read. */
@@ -95,44 +110,78 @@ export class LicenseFile {
     return join(directory, key().slice(0, 32))
   }
 
-  /** Returns the license that another process has read, or `undefined` if this process is to read it. */
-  async #fromOther(path: string, maxAgeMs: number): Promise<string | undefined> {
+  /**
+   * Returns the license that another process has read, or the error that it got with the same credentials. `undefined` if
+   * this process is to read the license.
+   */
+  async #fromOther(path: string, maxAgeMs: number): Promise<string | OrgError | undefined> {
     for (let waitMs = lookMs.first; !this.#isClosed; waitMs = Math.min(2 * waitMs, lookMs.longest)) {
-      const text = await withoutTracing(() => licenseIn(`${path}.license`, maxAgeMs))
+      const text = await withoutTracing(() => textIn(`${path}.license`, maxAgeMs))
       if (text !== undefined) return text
       if (withoutTracing(() => isToRead(`${path}.reader`))) {
         this.#claim = { path: `${path}.reader`, untilMs: monotonicMs() + readerMs }
         return undefined
       }
+      const refusal = await withoutTracing(() => this.#refusalIn(`${path}.reader`))
+      if (refusal !== undefined) return refusal
       await delay(waitMs * (0.75 + 0.5 * Math.random()), undefined, { ref: false })
     }
     return undefined
   }
 
   async #publish(path: string, text: string): Promise<void> {
-    const { randomBytes } = process.getBuiltinModule('node:crypto')
-    const written = `${path}.license.${randomBytes(6).toString('hex')}`
-    await withoutTracing(async () => {
-      try {
-        await fs.promises.writeFile(written, `${systemTimeMs()} ${text}\n`, { flag: 'wx', mode: 0o600 })
-        await fs.promises.rename(written, `${path}.license`)
-      } catch {
-        await fs.promises.unlink(written).catch(() => {}) // others then read the license themselves
-      }
-    })
+    await writeText(`${path}.license`, text).catch(() => {}) // others then read the license themselves
     this.release()
+  }
+
+  /** Tells processes with the same credentials that the service refuses them, while this process is the one that reads. */
+  async #publishRefusal({ message, status }: OrgError): Promise<void> {
+    const { credentials } = this.#deps
+    const claim = this.#claim
+    if (claim === undefined || credentials === undefined) return
+    const salt = process.getBuiltinModule('node:crypto').randomBytes(16).toString('hex')
+    const proof = await credentials.proof(salt)
+    if (this.#claim !== claim || monotonicMs() >= claim.untilMs) return // another process reads
+    this.#claim = undefined // the refusal counts beyond the end of this process
+    await writeText(claim.path, JSON.stringify({ status, message: message.replace(/^logferry: /, ''), salt, proof }))
+  }
+
+  async #refusalIn(path: string): Promise<OrgError | undefined> {
+    const { credentials } = this.#deps
+    if (credentials === undefined) return undefined
+    const { status, message, salt, proof } = jsonObject((await textIn(path, readerMs)) ?? '') ?? {}
+    if (typeof status !== 'number' || typeof message !== 'string' || typeof salt !== 'string') return undefined
+    if (salt === this.#saltOfOthers) return undefined
+    if ((await credentials.proof(salt)) === proof) return new OrgError('UNAUTHORIZED', message, { status })
+    this.#saltOfOthers = salt
+    return undefined
   }
 }
 
-/** Returns the license in a file, or `undefined` if there is none, or if it is too old. A clock may have been set back. */
-async function licenseIn(path: string, maxAgeMs: number): Promise<string | undefined> {
+/** Replaces the text of a file, with the time, at once. */
+async function writeText(path: string, text: string): Promise<void> {
+  const { randomBytes } = process.getBuiltinModule('node:crypto')
+  const written = `${path}.${randomBytes(6).toString('hex')}`
+  await withoutTracing(async () => {
+    try {
+      await fs.promises.writeFile(written, `${systemTimeMs()} ${text}\n`, { flag: 'wx', mode: 0o600 })
+      await fs.promises.rename(written, path)
+    } catch (error) {
+      await fs.promises.unlink(written).catch(() => {})
+      throw error
+    }
+  })
+}
+
+/** Returns the JSON in a file, or `undefined` if there is none, or if it is too old. A clock may have been set back. */
+async function textIn(path: string, maxAgeMs: number): Promise<string | undefined> {
   const file = await fs.promises.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(ifMissing)
   if (file === undefined) return undefined
   try {
     const { size } = await checkedStat(file, path)
     if (size > maxBytes) return undefined
     const { buffer, bytesRead } = await file.read(Buffer.alloc(size), 0, size, 0)
-    const [, readAtMs, text] = licensePattern.exec(buffer.toString('utf8', 0, bytesRead)) ?? []
+    const [, readAtMs, text] = textPattern.exec(buffer.toString('utf8', 0, bytesRead)) ?? []
     return Math.abs(systemTimeMs() - Number(readAtMs)) <= maxAgeMs ? text : undefined
   } finally {
     await file.close()

@@ -104,7 +104,8 @@ export function openLicense(deps: LicenseDeps): License {
       ? new LicenseFile({
           directory: machineDirectoryOf(rates),
           key: () => machineKeyOf(rates, credentials),
-          onReading: () => {
+          credentials: typeof resolved.bearer === 'function' ? undefined : resolved.bearer,
+          onWaited: () => {
             endHold()
             delivery.pump()
           },

@@ -1,9 +1,12 @@
+import { scryptSync } from 'node:crypto'
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { Credentials } from '../../src/http/credentials.ts'
 import { LicenseFile } from '../../src/org/license-file.ts'
+import { OrgError } from '../../src/org/org-error.ts'
 import { until } from '../support/until.ts'
 
 const name = 'b'.repeat(32)
@@ -15,9 +18,16 @@ beforeEach(() => {
 })
 afterEach(() => fs.rmSync(join(directory, '..'), { recursive: true, force: true }))
 
-function open(onReading = () => {}, at = directory): LicenseFile {
-  return new LicenseFile({ directory: at, key: () => 'b'.repeat(64), onReading })
+function open(onWaited = () => {}, at = directory, credentials?: Credentials): LicenseFile {
+  return new LicenseFile({ directory: at, key: () => 'b'.repeat(64), credentials, onWaited })
 }
+
+function openWith(token: string): LicenseFile {
+  return open(undefined, undefined, new Credentials(token))
+}
+
+const refused = new OrgError('UNAUTHORIZED', 'the service refuses the token (status 403: no scope)', { status: 403 })
+const refuse = () => Promise.reject(refused)
 
 function pathOf(what: 'license' | 'reader'): string {
   return join(directory, `${name}.${what}`)
@@ -37,15 +47,15 @@ function age(path: string, byMs: number): void {
 describe('the license of processes on one machine', () => {
   it('is read by one of those that start at the same time, and given to all', async () => {
     let reads = 0
-    const onReading = vi.fn()
+    const onWaited = vi.fn()
     const read = async () => {
       await sleep(100)
       return `{"n":${++reads}}`
     }
-    const texts = await Promise.all(Array.from({ length: 40 }, () => open(onReading).get(read, maxAgeMs)))
+    const texts = await Promise.all(Array.from({ length: 40 }, () => open(onWaited).get(read, maxAgeMs)))
     expect(texts).toEqual(texts.map(() => '{"n":1}'))
     expect(reads).toBe(1)
-    expect(onReading).toHaveBeenCalledTimes(1)
+    expect(onWaited).toHaveBeenCalledTimes(1)
   })
 
   it('is read again when it is older than wanted', async () => {
@@ -65,12 +75,52 @@ describe('the license of processes on one machine', () => {
   it('is read by another process three seconds after one has failed, which throws what its read threw', async () => {
     const failing = open().get(() => Promise.reject(new Error('403')), maxAgeMs)
     await expect(failing).rejects.toThrow('403')
-    const onReading = vi.fn()
-    const other = open(onReading).get(async () => '{"n":2}', maxAgeMs)
+    const onWaited = vi.fn()
+    const other = open(onWaited).get(async () => '{"n":2}', maxAgeMs)
     await sleep(300)
-    expect(onReading).not.toHaveBeenCalled()
+    expect(onWaited).not.toHaveBeenCalled()
     age(pathOf('reader'), 3100)
     expect(await other).toBe('{"n":2}')
+  })
+
+  it('is asked for once by those that start at the same time with a token that the service refuses', async () => {
+    const read = vi.fn(refuse)
+    const onWaited = vi.fn()
+    const processes = Array.from({ length: 40 }, () => open(onWaited, directory, new Credentials('secret-token')))
+    const errors = await Promise.all(processes.map(one => one.get(read, maxAgeMs).catch((error: unknown) => error)))
+    expect(errors).toEqual(errors.map(() => refused))
+    expect(read).toHaveBeenCalledTimes(1)
+    expect(onWaited).toHaveBeenCalledTimes(40)
+  })
+
+  it('is asked for again three seconds after a refusal, so that a token that may read it by then is known', async () => {
+    await expect(openWith('secret-token').get(refuse, maxAgeMs)).rejects.toThrow(refused)
+    await until(() => fs.readFileSync(pathOf('reader'), 'utf8') !== '', 'the refusal is published')
+    await expect(openWith('secret-token').get(async () => '{"n":1}', maxAgeMs)).rejects.toThrow(refused)
+    age(pathOf('reader'), 3100)
+    expect(await openWith('secret-token').get(async () => '{"n":1}', maxAgeMs)).toBe('{"n":1}')
+  })
+
+  it('is not kept from other tokens by a refusal, even ones that differ by a header', async () => {
+    await expect(openWith('secret-token').get(refuse, maxAgeMs)).rejects.toThrow(refused)
+    await until(() => fs.readFileSync(pathOf('reader'), 'utf8') !== '', 'the refusal is published')
+    const ofOrganization = open(undefined, directory, new Credentials('secret-token', 'x-org-id', 'acme'))
+    const others = [openWith('other-token'), ofOrganization, open()]
+    const texts = others.map(other => other.get(async () => '{"n":1}', maxAgeMs))
+    await sleep(300)
+    age(pathOf('reader'), 3100)
+    expect(await Promise.all(texts)).toEqual(['{"n":1}', '{"n":1}', '{"n":1}'])
+  })
+
+  it('has no token, and nothing that tells it quickly, in its files', async () => {
+    await expect(openWith('secret-token').get(refuse, maxAgeMs)).rejects.toThrow(refused)
+    await until(() => fs.readFileSync(pathOf('reader'), 'utf8') !== '', 'the refusal is published')
+    const [, text = ''] = /^\d{13} (.*)\n$/.exec(fs.readFileSync(pathOf('reader'), 'utf8')) ?? []
+    const { salt, proof, ...rest } = JSON.parse(text) as Record<string, string>
+    expect(rest).toEqual({ status: 403, message: 'the service refuses the token (status 403: no scope)' })
+    const headers = JSON.stringify(new Credentials('secret-token').headers())
+    expect(proof).toBe(scryptSync(headers, salt as string, 16).toString('hex')) // slow, with another salt each time
+    expect(fs.statSync(pathOf('reader')).mode & 0o777).toBe(0o600)
   })
 
   it('is read although a process that was killed had begun to', async () => {
@@ -83,10 +133,10 @@ describe('the license of processes on one machine', () => {
   it('is read at once after the process that read it has closed, or has ended', async () => {
     const never = () => new Promise<string>(() => {})
     for (const ending of ['close', 'release'] as const) {
-      const onReading = vi.fn()
-      const first = open(onReading)
+      const onWaited = vi.fn()
+      const first = open(onWaited)
       void first.get(never, 0)
-      await until(() => onReading.mock.calls.length > 0, 'the first process reads')
+      await until(() => onWaited.mock.calls.length > 0, 'the first process reads')
       first[ending]()
       expect(await open().get(async () => `{"after":"${ending}"}`, 0)).toBe(`{"after":"${ending}"}`)
     }
