@@ -3,6 +3,8 @@ import type { TextKind } from '../text/short-line.ts'
 
 /** Shorter tokens are used in tests, and would be found inside ordinary words. */
 const minTokenLength = 8
+/** The cost of scrypt: about ten milliseconds and 4 MiB. */
+const proofCost = 4096
 
 /** The headers that authenticate a request. They are in private fields, so that printing an object shows no secret. */
 export class Credentials {
@@ -28,12 +30,12 @@ export class Credentials {
 
   /**
    * Returns a text from which another process can tell if it has the same credentials, by the same `salt`. To try a single
-   * token takes tens of milliseconds, so that a token cannot be guessed from the text.
+   * token takes ten milliseconds, so that a token cannot be guessed quickly. Many processes may do that at the same time.
    */
   proof(salt: string): Promise<string> {
     const { scrypt } = process.getBuiltinModule('node:crypto')
     const { promise, resolve, reject } = Promise.withResolvers<string>()
-    scrypt(JSON.stringify(this.#headers), salt, 16, (error, key) =>
+    scrypt(JSON.stringify(this.#headers), salt, 16, { N: proofCost }, (error, key) =>
       error ? reject(error) : resolve(key.toString('hex')),
     )
     return promise
