@@ -103,6 +103,12 @@ const agreedSpread = 0.35
 const turnMoves = { fromPart: 0.25, spreadPart: 0.2 }
 /** Minimum part of an interval between a request and the next turn. */
 const minTurnPart = 0.4
+/**
+ * A process whose turns are so far apart that it would wait for more than half a minute after a 429 takes an earlier turn:
+ * after `part` of the interval, in the middle between two turns of others, which make room until then. It does not if many
+ * requests are refused, or if it was refused more often than `maxRefusals` times in a row.
+ */
+const earlierTurn = { fromIntervalMs: 15_000, part: 0.43, maxRefusals: 2, maxRefusedPart: 0.03 }
 /** Number of requests that may start early before the deadline. */
 const maxEarlyStarts = 4
 /** Time that the last request before the deadline needs, in milliseconds. */
@@ -193,7 +199,7 @@ export class RateLimiter {
   /** Factor of the next interval. Intervals vary if the limit is shared. */
   #intervalFactor = 1
   /** Time of the next request, and the maximum rate, while processes take turns. */
-  #turn: { readonly atMs: number; readonly maxPerSecond: number } | undefined
+  #turn: { readonly atMs: number; readonly distanceMs: number; readonly maxPerSecond: number } | undefined
   /** Time until which the service's 429s asked to wait. */
   #askedUntilMs = Number.NEGATIVE_INFINITY
   /** The deadline that `setDeadline` has set. */
@@ -408,7 +414,7 @@ export class RateLimiter {
     const soonMs = withinTwoIntervals(nowMs, this.#nextMs(nowMs), 1000 / requestsPerSecond)
     const nextMs = Math.max(soonMs, this.#askedUntilMs)
     this.#learned.agreeOn(nowMs, requestsPerSecond, refusedPart, nowMs - sinceRefusedMs)
-    this.#turn = turn && { atMs: this.#movedTurn(nowMs, nextMs, turn), maxPerSecond: turn.maxPerSecond }
+    this.#turn = turn && { ...turn, atMs: this.#movedTurn(nowMs, nextMs, turn) }
   }
 
   /** Begins at a rate and a turn among others, before the first request, because events are waiting. */
@@ -540,6 +546,16 @@ export class RateLimiter {
     return Math.max(nextMs + moveMs + spreadMs, this.#dueMs + minTurnPart * this.#intervalMs(nowMs))
   }
 
+  /** Takes a turn before the next one, so that a refused request does not wait for a whole interval. */
+  #takeEarlierTurn(nowMs: number, intervalMs: number): void {
+    const { fromIntervalMs, part, maxRefusals, maxRefusedPart } = earlierTurn
+    if (this.#turn === undefined || !this.#takesTurns(nowMs) || intervalMs < fromIntervalMs) return
+    if (this.#learned.refusals > maxRefusals || this.#learned.refusedPart > maxRefusedPart) return
+    const { atMs, distanceMs } = this.#turn
+    const turns = Math.floor((atMs - nowMs - part * intervalMs) / distanceMs)
+    if (turns > 0) this.#turn = { ...this.#turn, atMs: atMs - (turns - 0.5) * distanceMs }
+  }
+
   /** Sets the next turn, one interval after the time at which the last request was due. */
   #nextTurn(nowMs: number): void {
     if (this.#turn === undefined) return
@@ -610,13 +626,14 @@ export class RateLimiter {
     this.#askedUntilMs = Math.max(this.#askedUntilMs, nowMs + waitMs)
   }
 
-  /** Lowers the rate. The next turn stays: others have theirs before and after it. */
+  /** Lowers the rate. The next turn stays unless it is far: others have theirs before and after it. */
   #slowDown(nowMs: number): void {
     // A rate that was allowed but not used says nothing about the room that there is.
     const perSecond = this.#perSecond(nowMs)
     const usedPerSecond = Math.min(perSecond, Math.max(this.#window.count(nowMs), 1))
     const isHeldBack = this.#wasHeldBack
     this.#learned.onRefused(nowMs, isHeldBack ? perSecond : usedPerSecond, isHeldBack, this.#firstPerSecond)
+    this.#takeEarlierTurn(nowMs, 1000 / perSecond)
     this.#throttledAtMs = nowMs
     this.#dueMs = nowMs + this.#sameSlotMs
     this.#intervalFactor = this.#drawIntervalFactor(nowMs)

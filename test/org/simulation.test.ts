@@ -309,6 +309,21 @@ describe('processes that agree on their rates with those of their machine', () =
     },
   )
 
+  it.each([true, false])(
+    '80 on 5 per second wait no longer than half a minute, also after a 429, although each has a turn in 16 seconds (headers: %s)',
+    async tellsRemaining => {
+      for (let seed = 1; seed <= seeds; seed++) {
+        const world = new World({ limitPerSecond: 5, tellsRemaining }, seed, 1)
+        for (let i = 0; i < 80; i++) world.clock.after(1000 * world.random(), () => world.joinAndRead())
+        await world.runUntil(240)
+        expect(world.service.refused.length).toBeGreaterThan(0)
+        expect(Math.max(...world.clients.map(client => client.longestGapMs()))).toBeLessThan(30_000)
+        expect(world.service.rejected(60, 240)).toBeLessThan(0.02)
+        expect(world.service.utilisation(60, 240)).toBeGreaterThan(0.96)
+      }
+    },
+  )
+
   it.each([
     { processes: 40, onPerSecond: 5, firstSeconds: 20 },
     { processes: 80, onPerSecond: 10, firstSeconds: 20 },
