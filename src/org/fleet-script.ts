@@ -37,8 +37,9 @@ local guestPart = 0.03
 -- A process of few requests is assumed to make so many per second in its first seconds, before more is known.
 local unknownMs, unknownPerSecond = 2 * leaseMs, 0.5
 -- Time constant of the count of processes that started lately. From that part of all processes on, and from a few on, the
--- fleet grows: as many again are expected to start.
-local joinsDecayMs, growthPart, fewJoins = 1000, 0.03, 2
+-- fleet grows: as many again are expected to start. After growthMs the room is not kept for them any more. By then a deployment
+-- has replaced the whole fleet, so that processes crash and start again and again. In turns no room is kept.
+local joinsDecayMs, growthPart, fewJoins, growthMs = 1000, 0.03, 2, 12 * leaseMs
 
 -- Where there are so many processes that each has to wait for seconds, the circle is cut into places, and each place has
 -- its turn once in a round. A process holds one place, or more if it needs more of the limit; it may use slots of free places,
@@ -356,7 +357,7 @@ end
 local names = {
   'bornMs', 'returnedMs', 'calledMs', 'surveyedMs', 'count', 'mode', 'level', 'free', 'lostMs', 'guestMs',
   'header', 'headerMs', 'licenseAt', 'reader', 'readerMs', 'turns',
-  'lacking', 'reserve', 'reservedMs', 'joins', 'joinsMs',
+  'lacking', 'reserve', 'reservedMs', 'joins', 'joinsMs', 'growsMs',
 }
 local values, s = redis.call('HMGET', state, unpack(names)), {}
 for i, name in ipairs(names) do if values[i] and values[i] ~= '' then s[name] = values[i] end end
@@ -377,7 +378,7 @@ local function setMs(name, value) set(name, string.format('%.0f', value)) end
 -- The clock of Redis was set back, or another server took over: times of the future would not pass for as long. The
 -- processes call again, as after Redis was away.
 if s.calledMs and now < number('calledMs') - leaseMs / 5 then
-  for _, name in ipairs({ 'bornMs', 'lostMs', 'guestMs', 'reservedMs', 'headerMs', 'readerMs', 'joinsMs' }) do
+  for _, name in ipairs({ 'bornMs', 'lostMs', 'guestMs', 'reservedMs', 'headerMs', 'readerMs', 'joinsMs', 'growsMs' }) do
     if number(name) > now then setMs(name, now) end
   end
   s.surveyedMs = nil
@@ -392,7 +393,9 @@ if not record and claims == '' then
   set('joins', joins)
   setMs('joinsMs', now)
 end
-local expected = joins > math.max(growthPart * present, fewJoins) and joins or 0
+local growsFrom = math.max(growthPart * present, fewJoins)
+if joins > growsFrom and not s.growsMs then setMs('growsMs', now)
+elseif joins < growsFrom / 2 and s.growsMs then set('growsMs', '') end
 while turns < number('turns') do turns = 2 * turns end
 if limit > 0 then
   if present <= (turns > 1 and 0.7 or 1) * turnsFrom * limit then turns = 1
@@ -402,6 +405,8 @@ if limit > 0 then
   end
 end
 if turns > 1 then place, stride = whole / turns, ${strideInTurns} end
+local isTooLong = not place and s.growsMs and now - number('growsMs') >= growthMs
+local expected = joins > growsFrom and not isTooLong and joins or 0
 set('turns', turns)
 
 if not s.bornMs then setMs('bornMs', now) end

@@ -116,6 +116,25 @@ describe('processes that lease their shares', () => {
     },
   )
 
+  it.each(isSoak ? [600, 200] : [200])(
+    '40, beside which one crashes and starts again every %d ms, use the limit after a minute of that',
+    async everyMs => {
+      const world = await World.withRedis({ limitPerSecond: 40 }, 120)
+      world.joinWithinASecond(40)
+      const start = (): void => {
+        world.join()
+        const index = world.clients.length - 1
+        world.clock.after(everyMs * 0.9, () => world.kill(index))
+        world.clock.after(everyMs, start)
+      }
+      world.clock.after(20_000, start)
+      await world.run()
+      world.measured(`40 with leases, and one that crashes every ${everyMs} ms`)
+      expect(world.service.rejected(20, 120)).toBeLessThan(0.01)
+      expect(world.service.utilisation(85, 120)).toBeGreaterThan(0.92)
+    },
+  )
+
   it('40, of which five use the slots that the others do not need', async () => {
     const world = await World.withRedis({ limitPerSecond: 40 })
     for (let i = 0; i < 40; i++) world.join(1, i < 5 ? undefined : 0.4)
