@@ -334,7 +334,7 @@ export class AttemptSettler {
     batch.attempts.block(nowMs)
     const mayFollowAtOnce = status === 403 && this.#deps.hasDeadline(nowMs) && this.#probesAtEnd < maxProbesAtEnd
     const isCut = mayFollowAtOnce || (wasProbing && (queue.pause?.refusals ?? 0) <= maxCutProbes)
-    if (isCut && batch.count > 1) queue.requeue(...batch.splitAt(Math.ceil(batch.byteLength / partOfProbe)))
+    if (isCut && batch.count > 1) queue.requeue(...cutProbe(batch, (queue.pause?.refusals ?? 0) % 2 === 0))
     else queue.requeueLast(batch)
     const followsAtOnce = mayFollowAtOnce && queue.waitingCount > 1
     if (followsAtOnce) this.#probesAtEnd++
@@ -637,6 +637,16 @@ function mayBeForSize({ status, unanswered }: Outcome & { kind: 'retryable' }): 
 }
 
 /** The loss of an event that the service refused while it accepted others of the batch. */
+/**
+ * Cuts a blocked batch for the next probe. The first and the last part are taken by turns, so that an event to blame at either
+ * end is not in every probe.
+ */
+function cutProbe(batch: Batch, isFirst: boolean): [probe: Batch, rest: Batch] {
+  const probeBytes = Math.ceil(batch.byteLength / partOfProbe)
+  const [first, last] = batch.splitAt(isFirst ? probeBytes : batch.byteLength - probeBytes)
+  return isFirst ? [first, last] : [last, first]
+}
+
 function refusedFor(serviceReason: string): Loss {
   return { reason: 'rejected', status: 200, serviceReason }
 }

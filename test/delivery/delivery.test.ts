@@ -941,6 +941,16 @@ describe('when the service refuses the token, the dataset or the address', () =>
     expect(sorted(numbers(arrived))).toEqual(range(257))
   })
 
+  it.each([0, 1, 100, 198, 199])(
+    'if a firewall blocks event %d of 200, the others are delivered within seconds, wherever it is',
+    async poison => {
+      const { log, arrived } = pipelineTo(({ lines }) => (numbers(lines).includes(poison) ? blocked : delivered))
+      for (const n of range(200)) log(n)
+      await vi.advanceTimersByTimeAsync(12_000)
+      expect(sorted(numbers(arrived))).toEqual(range(200).filter(n => n !== poison))
+    },
+  )
+
   it.each<Outcome>([blocked, rejected])(
     'a thousand datasets cost few requests after the first of each, and are delivered soon: %o',
     async answer => {
