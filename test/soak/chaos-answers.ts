@@ -80,7 +80,7 @@ export const troubles: Readonly<Record<string, Treatment>> = {
     if (request.isWhole) request.answer('503 Unavailable', '', `retry-after: ${at}`)
   },
   '503 compressed': refuse('503 Unavailable', gzipSync(page.repeat(1000)), 'content-encoding: gzip'),
-  '200 with a page': refuse('200 OK', page),
+  '200 with a page': store(request => request.answer('200 OK', page)),
   '200 with a body of 2 MB': store(request => request.answer('200 OK', 'x'.repeat(2_000_000))),
   '200 with nothing': store(request => request.answer('200 OK')),
   '204': store(request => request.socket.write('HTTP/1.1 204 No Content\r\n\r\n')),
