@@ -70,12 +70,14 @@ describe('logferry tail', () => {
   })
 
   it('prints for people: time, level, dataset, message, fields, stack, and repeats as one', async () => {
-    await using tail = await startTail(dev, ['--utc', '--color', 'never', '--dataset', 'people'].slice(0, 3))
     const time = '2026-11-21T10:42:07.123000001Z'
     const stack = 'TypeError: x\n    at pay (src/pay.ts:4:7)'
     const error = { _time: time, level: 'error', message: 'timed out', http: { status: 504 }, error: { stack } }
     const repeat = { _time: time, level: 'warn', message: 'retrying', trace_id: '4bf92f3577b34da6a3ce929d0e0e4736' }
     await dev.ingest([error, repeat, repeat, repeat])
+    // Read at once: events that a busy service keeps one after the other are not printed together.
+    const shown = ['--last', '4', '--dataset', 'd', '--utc', '--color', 'never']
+    await using tail = startLogferry(['tail', '--url', dev.url, ...shown])
     await tail.until(/×3\n.*trace=/)
     expect(tail.stdout()).toContain(
       `── 2026-11-21 ──
