@@ -97,6 +97,8 @@ export interface ErrorAnswer {
 
 /** An event: the epoch of the service, and the number of its arrival, as `k3x9.812`. */
 export type EventId = string
+export const epochPattern = /^[\w-]{1,80}$/
+export const eventIdPattern = /^[\w-]{1,80}\.\d{1,15}$/
 
 /** Ranks of severity, lowest first. A level that is none of these has no rank. */
 export const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const

@@ -28,8 +28,8 @@ export function verifiedTls(tls: ResolvedTls | undefined): ConnectionTls | undef
  * connection without a reason.
  */
 export function expiryHint(tls: ResolvedTls | undefined, nowMs: number): string {
-  const { certExpiresMs = Number.POSITIVE_INFINITY } = tls ?? {}
-  if (certExpiresMs > nowMs) return ''
+  const { certExpiresMs = Number.NaN } = tls ?? {}
+  if (!(certExpiresMs <= nowMs)) return '' // NaN also if OpenSSL cannot tell the date
   return `; tls.cert expired on ${new SystemDate(certExpiresMs).toISOString()}: a new shipper is needed, with the renewed certificate`
 }
 

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { describe, expect, it } from 'vitest'
 import winston from 'winston'
+import { expiryHint } from '../../src/http/verified-tls.ts'
 import { createShipper, type Warning } from '../../src/index.ts'
 import { LogferryTransport } from '../../src/winston.ts'
 import { until } from '../support/until.ts'
@@ -59,6 +60,11 @@ describe('a client certificate', () => {
     )
     await shipper.close({ timeoutMs: 0 })
     expect(service.events).toEqual({ localhost: 0, other: 0 })
+  })
+
+  it('whose date cannot be told is not named as the reason', () => {
+    expect(expiryHint({ certExpiresMs: Number.NaN }, Date.now())).toBe('')
+    expect(expiryHint({ certExpiresMs: undefined }, Date.now())).toBe('')
   })
 
   it('that is renewed goes into a new transport, and every event arrives once', async () => {

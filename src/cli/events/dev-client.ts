@@ -4,6 +4,8 @@ import {
   type ErrorAnswer,
   type EventsAnswer,
   type EventsRequest,
+  epochPattern,
+  eventIdPattern,
   levels,
   paths,
   type Summary,
@@ -35,8 +37,8 @@ const aText = v.string()
 const aNumber = v.number()
 const maybeText = v.nullable(v.string())
 
-const anEpoch = v.pipe(aText, v.regex(/^[\w-]{1,80}$/))
-const anId = v.pipe(aText, v.regex(/^[\w-]{1,80}\.\d{1,15}$/))
+const anEpoch = v.pipe(aText, v.regex(epochPattern))
+const anId = v.pipe(aText, v.regex(eventIdPattern))
 
 const keptEvent = v.object({
   id: anId,

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { type KeptEvent, levels, paths } from '../../dev/protocol.ts'
+import { eventIdPattern, type KeptEvent, levels, paths } from '../../dev/protocol.ts'
 import { counted } from '../../text/counted.ts'
 import { escapeJson } from '../../text/escape-json.ts'
 import { systemTimeMs } from '../../time.ts'
@@ -15,8 +15,7 @@ const named: ReadonlySet<string> = new Set(['_time', 'level', 'message', 'trace_
 
 const field = z.object({ name: z.string(), value: z.union([z.string(), z.number(), z.boolean(), z.null()]) })
 export const level = z.enum(levels).nullable()
-/** The id of an event in an answer: letters and digits of the service's run, and the number of the arrival. */
-export const eventId = z.string().regex(/^[\w-]{1,80}\.\d{1,15}$/)
+export const eventId = z.string().regex(eventIdPattern)
 const event = z.object({
   id: z.string(),
   time: z.string().describe('the time of the event, RFC 3339'),
