@@ -636,7 +636,6 @@ function mayBeForSize({ status, unanswered }: Outcome & { kind: 'retryable' }): 
   return status === undefined ? unanswered !== undefined : isInTrouble(status)
 }
 
-/** The loss of an event that the service refused while it accepted others of the batch. */
 /**
  * Cuts a blocked batch for the next probe. The first and the last part are taken by turns, so that an event to blame at either
  * end is not in every probe.
@@ -647,6 +646,7 @@ function cutProbe(batch: Batch, isFirst: boolean): [probe: Batch, rest: Batch] {
   return isFirst ? [first, last] : [last, first]
 }
 
+/** The loss of an event that the service refused while it accepted others of the batch. */
 function refusedFor(serviceReason: string): Loss {
   return { reason: 'rejected', status: 200, serviceReason }
 }
