@@ -574,6 +574,19 @@ describe('when the service misbehaves', () => {
     await server.close()
   })
 
+  it('a service that answers too late is reported, with the option that allows it more time', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.latencyMs = 300
+    const shipper = shipping.ship({ requestTimeoutMs: 100, maxRetryDelayMs: 10, flushTimeoutMs: 1500 })
+    shipper.ship({ n: 1 })
+    await shipper.close()
+    const messageOf = (code: string) => shipping.warnings.find(warning => warning.code === code)?.message
+    expect(messageOf('LOGFERRY_UNREACHABLE')).toMatch(/no complete answer within 100 ms.* raise requestTimeoutMs/)
+    expect(messageOf('LOGFERRY_DROPPED')).toMatch(
+      /no complete answer within 100 ms.*allow more time \(requestTimeoutMs,/,
+    )
+  })
+
   it('never-ending headers are cut off', async () => {
     const server = await startRawServer((socket, _, index) => {
       if (index > 0) return void socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')

@@ -409,7 +409,7 @@ export class AttemptSettler {
     if (outcome.status !== undefined) this.lastTrouble = `${outcome.status} ${outcome.reason}`
     const wasThrottled = isThrottled(outcome.status)
     const reason = outcome.status === undefined ? outcome.reason : `the service answers ${this.lastTrouble}`
-    const failure = { reason, remedy: wasThrottled ? paceRemedy : failureRemedy(reason) }
+    const failure = { reason, remedy: wasThrottled ? paceRemedy : failureRemedy(reason, outcome.unanswered) }
     this.#failure = failure
     const isAlone = !wasThrottled && queue.isBehind
     // A 429 is for the rate limiter alone: both waits together would be too long.
@@ -430,7 +430,7 @@ export class AttemptSettler {
       const waitMs = Math.max(breaker.notBeforeMs, rateLimiter.notBeforeMs(nowMs)) - nowMs
       diagnostics.warn(...askedTooOften(outcome.reason, outcome.status, waitMs))
     } else if (isAlone) diagnostics.warn(...unreachableAlone(batch.dataset, reason))
-    else diagnostics.warn(...unreachable(outcome.reason, outcome.status))
+    else diagnostics.warn(...unreachable(outcome))
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../errors.ts'
 import { minEventBytes } from '../options/shipper-options.ts'
-import type { Doubt } from '../outcome.ts'
+import type { Doubt, Outcome } from '../outcome.ts'
 import { counted } from '../text/counted.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { descriptorsRemedy, namesLackOfDescriptors } from '../text/out-of-descriptors.ts'
@@ -13,7 +13,10 @@ import type { RateInForce } from './rate-limiter.ts'
  */
 export type WarningText = readonly [code: ErrorCode, message: string, about?: string]
 
-export function unreachable(reason: string, status: number | undefined): WarningText {
+/** An answer that asks for another attempt, or the reason why no answer came. */
+export type Retryable = Pick<Outcome & { kind: 'retryable' }, 'status' | 'reason' | 'unanswered'>
+
+export function unreachable({ reason, status, unanswered }: Retryable): WarningText {
   if (status === undefined && namesLackOfDescriptors(reason)) {
     const message = `no connection can be made (${reason}). Events are kept and sent again. ${descriptorsRemedy}`
     return ['LOGFERRY_UNREACHABLE', message, 'descriptors']
@@ -22,9 +25,12 @@ export function unreachable(reason: string, status: number | undefined): Warning
   return [
     'LOGFERRY_UNREACHABLE',
     `the service is not accepting events (${answer}). Events are kept and sent again. If this lasts, check the network, ` +
-      'baseUrl, the certificates and the service: `npx logferry check` looks at each.',
+      `baseUrl, the certificates and the service: \`npx logferry check\` looks at each.${unanswered === 'silent' ? ` ${slownessRemedy}` : ''}`,
   ]
 }
+
+const slownessRemedy =
+  'If the service is only slow, raise requestTimeoutMs: events arrive again each time that their answer comes too late.'
 
 /** Warns of a dataset whose events the service does not accept, while it accepts those of others. */
 export function unreachableAlone(dataset: string, reason: string): WarningText {
@@ -49,10 +55,11 @@ export function askedTooOften(reason: string, status: number, waitMs: number): W
 }
 
 /** Returns advice for an operator if attempts failed until the deadline. */
-export function failureRemedy(failure: string): string {
-  return namesLackOfDescriptors(failure)
-    ? descriptorsRemedy
-    : 'Check the network, baseUrl, the certificates and the service (`npx logferry check` looks at each), or allow more time (flushTimeoutMs, exitTimeoutMs).'
+export function failureRemedy(failure: string, unanswered?: Retryable['unanswered']): string {
+  if (namesLackOfDescriptors(failure)) return descriptorsRemedy
+  const times =
+    unanswered === 'silent' ? 'requestTimeoutMs, flushTimeoutMs, exitTimeoutMs' : 'flushTimeoutMs, exitTimeoutMs'
+  return `Check the network, baseUrl, the certificates and the service (\`npx logferry check\` looks at each), or allow more time (${times}).`
 }
 
 /** Why events could not be delivered, and what an operator can do. */
