@@ -587,6 +587,19 @@ describe('when the service misbehaves', () => {
     )
   })
 
+  it('a single 429 is reported if its headers name a long wait', async () => {
+    await using shipping = await startShipping()
+    const headers = { 'x-ratelimit-limit': '100', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '50' }
+    shipping.emulator.faults.answerNext(1, { status: 429, headers })
+    const shipper = shipping.ship()
+    shipper.ship({ n: 1 })
+    await shipper.flush({ timeoutMs: 500 })
+    expect(shipping.warnings.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/rate limit is reached \(429 .*next request follows in 50 s/),
+    ])
+    await shipper.close({ timeoutMs: 0 })
+  })
+
   it('never-ending headers are cut off', async () => {
     const server = await startRawServer((socket, _, index) => {
       if (index > 0) return void socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')

@@ -104,6 +104,11 @@ const refusalsUntilPause = 64
 const refusedUntilAll = 64
 /** Number of 429s in a row after which they are reported if the service does not say how long to wait. */
 const refusalsUntilWarned = 5
+/**
+ * Minimum wait, in milliseconds, that is reported after a single 429 if the headers name it as the time to the next window.
+ * Shorter waits are common under a limit per second.
+ */
+const minReportedWaitMs = 5000
 /** Time for which the service counts as inconsistent after it has accepted an event that it had refused. */
 const inconsistentForMs = 60_000
 /** Statuses with which a firewall or a server such as IIS answers to large bodies, as to a wrong token or dataset. */
@@ -425,7 +430,8 @@ export class AttemptSettler {
     const acceptedBytes = outcome.unanswered === 'silent' && this.smallerAcceptedSince(startedAtMs, batch.byteLength)
     if (acceptedBytes) return diagnostics.warn(...batchUnanswered(batch.byteLength, acceptedBytes, outcome.reason))
     const isTrouble = wasThrottled ? rateLimiter.refusals >= refusalsUntilWarned : breaker.isOpen
-    if (!isTrouble && outcome.retryAfterMs === undefined) return
+    const isLongWait = wasThrottled && rateLimiter.askedUntilMs - nowMs >= minReportedWaitMs
+    if (!isTrouble && !isLongWait && outcome.retryAfterMs === undefined) return
     if (isThrottled(outcome.status)) {
       const waitMs = Math.max(breaker.notBeforeMs, rateLimiter.notBeforeMs(nowMs)) - nowMs
       diagnostics.warn(...askedTooOften(outcome.reason, outcome.status, waitMs))
