@@ -189,8 +189,8 @@ export class Sender {
   #unanswered(error: unknown, { encoding, bodyBytes, isOwn }: UnansweredRequest): Attempt {
     const code = textIn(error, 'code')
     const { proxy, tls } = this.#options
-    const hint = isOwn ? proxyHint(proxy, code) + expiryHint(tls, systemTimeMs()) : ''
     const message = withoutSourceFiles(textIn(error, 'message') ?? '')
+    const hint = isOwn ? proxyHint(proxy, code, message) + expiryHint(tls, systemTimeMs()) : ''
     const reason = toReason(message || code || 'no connection', this.#redact) + hint
     const errorType = errorTypeOf(error)
     const withoutCode = errorType === 'timeout' ? 'silent' : 'broken'

@@ -94,8 +94,12 @@ const none: ResolvedProxy = { env: {}, credentials: undefined, unused: undefined
  * Returns an addition to the reason why there is no connection, if a proxy is used, or if an unused one may be the way
  * to the service. If a certificate is refused, it may be that of an `https://` proxy, to which Node does not apply
  * `tls.ca`.
+ *
+ * @param message message of the error: the worker of the end of the process passes on no more than that and the code
  */
-export function proxyHint({ env, unused }: ResolvedProxy, code: string | undefined): string {
+export function proxyHint({ env, unused }: ResolvedProxy, code: string | undefined, message = ''): string {
+  if (code === 'ERR_PROXY_TUNNEL')
+    return refusedCredentials.test(message) ? '; the proxy wants other credentials: correct its address' : ''
   const used = env.https_proxy ?? env.http_proxy
   const isUncertified = used?.startsWith('https:') && codesOfCertificates.test(code ?? '')
   if (!isUncertified && !codesWithoutConnection.has(code ?? '')) return ''
@@ -114,6 +118,9 @@ export function proxyHint({ env, unused }: ResolvedProxy, code: string | undefin
     `https:// address, and ${nodeWithProxies}`
   )
 }
+
+/** Message of Node's error for a tunnel that the proxy has refused with 407. */
+const refusedCredentials = /^Failed to establish tunnel to \S+ via \S+ HTTP\/\d\.\d 407(?!\d)/
 
 /** Error codes that mean that there is no direct connection. */
 const codesWithoutConnection = new Set('ENOTFOUND EAI_AGAIN ECONNREFUSED EHOSTUNREACH ENETUNREACH ETIMEDOUT'.split(' '))

@@ -14,7 +14,7 @@ export function noAnswer(error: unknown, redact: Redact, proxy?: ResolvedProxy |
   if (code.startsWith('HPE_') || cause.name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW') {
     return new OrgError('INVALID_RESPONSE', `the answer is not valid HTTP; check baseUrl (${reason})`, { cause })
   }
-  const hint = proxy === undefined ? '' : proxyHint(proxy, code)
+  const hint = proxy === undefined ? '' : proxyHint(proxy, code, message)
   return new OrgError('UNREACHABLE', `the service did not answer; check baseUrl and the network (${reason}${hint})`, {
     cause,
   })

@@ -231,6 +231,7 @@ describe.concurrent('a proxy', () => {
     const url = `http://user:${password}@127.0.0.1:${proxy.port}`
     const tunnel = await ship({ proxyEnv: { HTTPS_PROXY: url } })
     expect(tunnel.warnings).toMatch(/Failed to establish tunnel .*127.0.0.1:\d+\/?: HTTP\/1.1 407 not user:\[token\]/)
+    expect(tunnel.warnings).toContain('; the proxy wants other credentials: correct its address')
     expect(tunnel.warnings).not.toContain('@')
     const plain = { baseUrl: `http://${host}`, allowInsecure: true, tls: undefined }
     const refused = await ship({ ...plain, proxyEnv: { HTTP_PROXY: url } })
@@ -255,6 +256,30 @@ it.each(['', 'process.exit()'])(
     expect(stderr).toContain('(no TLS connection: wrong version number)')
   },
 )
+
+describe.concurrent('a proxy that refuses the credentials is reported with the remedy', () => {
+  const onConnect = (socket: { end(text: string): void }) => socket.end('HTTP/1.1 407 Who\r\n\r\n')
+
+  it.each([
+    ['process.exit()', `${core()} log(0); process.exit()`],
+    [
+      'a call of the client of the organization',
+      `import { createOrgClient } from 'logferry/org'; await createOrgClient().get('o')`,
+    ],
+  ])('%s', async (_, source) => {
+    await using proxy = await startProxy('http://127.0.0.1:9', { onConnect })
+    const { stderr } = await runScript(source, environment({ token }, proxy))
+    expect(stderr).toContain('; the proxy wants other credentials: correct its address')
+  })
+
+  it('and one that refuses the host, without it', async () => {
+    const onHost = (socket: { end(text: string): void }) => socket.end('HTTP/1.1 403 Not 407\r\n\r\n')
+    await using proxy = await startProxy('http://127.0.0.1:9', { onConnect: onHost })
+    const { warnings } = await ship({ proxyEnv: { HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` } })
+    expect(warnings).toContain('403 Not 407')
+    expect(warnings).not.toContain('credentials')
+  })
+})
 
 describe.concurrent('a proxy of the environment that is not used', () => {
   const hint = 'HTTPS_PROXY is set, but not used: a proxy needs NODE_USE_ENV_PROXY=1 or the option proxyEnv'
