@@ -105,8 +105,8 @@ const refusedUntilAll = 64
 /** Number of 429s in a row after which they are reported if the service does not say how long to wait. */
 const refusalsUntilWarned = 5
 /**
- * Minimum wait, in milliseconds, that is reported after a single 429 if the headers name it as the time to the next window.
- * Shorter waits are common under a limit per second.
+ * Minimum wait, in milliseconds, that is reported after a single answer or none: the wait for an answer, and after a 429 the
+ * time to the next window that its headers name. Shorter waits are common under a limit per second.
  */
 const minReportedWaitMs = 5000
 /** Time for which the service counts as inconsistent after it has accepted an event that it had refused. */
@@ -430,11 +430,13 @@ export class AttemptSettler {
     const acceptedBytes = outcome.unanswered === 'silent' && this.smallerAcceptedSince(startedAtMs, batch.byteLength)
     if (acceptedBytes) return diagnostics.warn(...batchUnanswered(batch.byteLength, acceptedBytes, outcome.reason))
     const isTrouble = wasThrottled ? rateLimiter.refusals >= refusalsUntilWarned : breaker.isOpen
-    const isLongWait = wasThrottled && rateLimiter.askedUntilMs - nowMs >= minReportedWaitMs
+    const unansweredMs = outcome.unanswered === 'silent' ? nowMs - startedAtMs : 0
+    const waitMs = wasThrottled ? rateLimiter.askedUntilMs - nowMs : unansweredMs
+    const isLongWait = waitMs >= minReportedWaitMs
     if (!isTrouble && !isLongWait && outcome.retryAfterMs === undefined) return
     if (isThrottled(outcome.status)) {
-      const waitMs = Math.max(breaker.notBeforeMs, rateLimiter.notBeforeMs(nowMs)) - nowMs
-      diagnostics.warn(...askedTooOften(outcome.reason, outcome.status, waitMs))
+      const nextAtMs = Math.max(breaker.notBeforeMs, rateLimiter.notBeforeMs(nowMs))
+      diagnostics.warn(...askedTooOften(outcome.reason, outcome.status, nextAtMs - nowMs))
     } else if (isAlone) diagnostics.warn(...unreachableAlone(batch.dataset, reason))
     else diagnostics.warn(...unreachable(outcome))
   }

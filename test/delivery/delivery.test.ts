@@ -370,6 +370,18 @@ describe('when the service is unavailable', () => {
     expect(warnings[0]?.message).toMatch(/503 busy.*kept and sent again.*check/)
   })
 
+  it('the first request without an answer is reported, because five of them take minutes', async () => {
+    const reason = 'no complete answer within 30 s'
+    const { log, warnings } = pipelineTo(async () => {
+      await new Promise(resolve => setTimeout(resolve, 30_000))
+      return { kind: 'retryable', reason, unanswered: 'silent' }
+    })
+    log(1)
+    await vi.advanceTimersByTimeAsync(32_000)
+    expect(warnings).toEqual([expect.objectContaining({ code: 'LOGFERRY_UNREACHABLE' })])
+    expect(warnings[0]?.message).toMatch(/within 30 s.*kept and sent again.*raise requestTimeoutMs/)
+  })
+
   it.each([
     ['and how long the service asked to wait', 7000, /429 busy.*next request follows in [78] s/],
     ['and how long the wait is where it asked for none', undefined, /429 busy.*next request follows in \d+ m?s\b/],
