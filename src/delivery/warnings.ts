@@ -30,7 +30,7 @@ export function unreachable({ reason, status, unanswered }: Retryable): WarningT
 }
 
 const slownessRemedy =
-  'If the service is only slow, raise requestTimeoutMs: events arrive again each time that their answer comes too late.'
+  'If the service is only slow, raise requestTimeoutMs: events whose answer comes too late are sent again, and may be stored twice.'
 
 /** Warns of a dataset whose events the service does not accept, while it accepts those of others. */
 export function unreachableAlone(dataset: string, reason: string): WarningText {
