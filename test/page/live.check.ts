@@ -187,6 +187,9 @@ describe('a list', () => {
 
   it('keeps the matches of its stream if an answer from the middle of the search comes after them', async () => {
     const { page } = tab
+    // The list has other rows before the search, so that its count tells when the stream has brought all matches.
+    await dev.ingest(numbered(5, 'debug'))
+    await page.locator('#list[aria-rowcount="1006"]').waitFor()
     const answered = page.waitForResponse(`**${paths.view}`)
     await page.route(`**${paths.view}`, async route => {
       const response = await route.fetch()
