@@ -74,8 +74,8 @@ export type LogferryTransportOptions = WinstonOptions & ShipperOrOptions
  * Winston transport that ships every event to a dataset of the service.
  *
  * Delivery trouble never surfaces as an `'error'` event. A transport with a shipper of its own emits `'warn'`, which
- * the logger repeats. If the logger has no listener for `'warn'`, Node prints a process warning. Warnings of a shared
- * shipper go to the `warning` listeners of that shipper.
+ * the logger repeats. If neither has a listener for `'warn'`, nor the shipper one for `warning`, Node prints a process
+ * warning. Warnings of a shared shipper go to the `warning` listeners of that shipper.
  *
  * `logger.end()` waits for delivery, for `flushTimeoutMs` at most. A shipper of the transport's own is then closed.
  *
@@ -102,6 +102,8 @@ export class LogferryTransport extends TransportStream {
   declare parent?: ParentLogger | null
   /** Set by Winston together with `parent`. */
   declare levels?: Readonly<Record<string, number>> | undefined
+  /** @internal Set by Winston: the listener by which the logger repeats `'warn'`. */
+  declare readonly __winstonwarn?: unknown
   /** @internal Set by Winston when it has caught an error, is about to log it, and waits for 'finish'. */
   declare readonly _ending?: boolean
   /** @internal State of the stream. */
@@ -121,7 +123,7 @@ export class LogferryTransport extends TransportStream {
     const { shipper, isOwn } = shipperOf(shipping as ShipperOrOptions, Object.keys(winstonOptions))
     this.shipper = shipper
     this.#isOwn = isOwn
-    if (isOwn) shipper.on('warning', warning => this.#warn(warning))
+    if (isOwn) shipper.on('warning', warning => this.#warn(warning, shipper.warningListeners > 1))
   }
 
   /**
@@ -395,10 +397,15 @@ export class LogferryTransport extends TransportStream {
     })
   }
 
-  #warn(warning: Warning): void {
+  #warn(warning: Warning, isHeard = false): void {
     this.emit('warn', Object.assign(new Error(warning.message), { code: warning.code, suppressed: warning.suppressed }))
-    const isHeard = this.parent != null && this.parent.listenerCount('warn') > 0
-    if (!isHeard) emitProcessWarning(warning)
+    if (!isHeard && !this.#hasWarnListener()) emitProcessWarning(warning)
+  }
+
+  /** True if the application listens to `'warn'`, of the transport or of its logger. */
+  #hasWarnListener(): boolean {
+    if (this.parent != null && this.parent.listenerCount('warn') > 0) return true
+    return this.listeners('warn').some(listener => listener !== this.__winstonwarn)
   }
 }
 

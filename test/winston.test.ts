@@ -650,6 +650,25 @@ describe('delivery trouble', () => {
     logging.logger.close()
   })
 
+  it.each([
+    ['the logger', `logger.on('warn', heard)`],
+    ['the transport', `transport.on('warn', heard)`],
+    ['the shipper', `transport.shipper.on('warning', heard)`],
+  ])('is no process warning if %s has a listener', async (_, listen) => {
+    await using shipping = await startShipping()
+    const { code, stderr, stdout } = await runScript(
+      `import winston from 'winston'
+       import { LogferryTransport } from 'logferry/winston'
+       const transport = new LogferryTransport({ dataset: 'd', exitTimeoutMs: 300 })
+       const logger = winston.createLogger({ transports: [transport] })
+       const heard = ({ code }) => console.log(code)
+       ${listen}
+       logger.info('hello')`,
+      { LOGFERRY_URL: shipping.emulator.url, LOGFERRY_TOKEN: 'wrong' },
+    )
+    expect([code, stdout, stderr]).toEqual([0, 'LOGFERRY_PAUSED\nLOGFERRY_DROPPED\n', ''])
+  })
+
   it('is a process warning without listeners', async () => {
     await using shipping = await startShipping()
     const { code, stderr, stdout } = await runScript(

@@ -169,6 +169,10 @@ export class Diagnostics {
     this.#listeners[name].delete(listener)
   }
 
+  listenerCount(name: keyof DiagnosticListeners): number {
+    return this.#listeners[name].size
+  }
+
   /** True if the event would reach a listener or a subscriber of its channel. */
   has(name: keyof DiagnosticListeners): boolean {
     return this.#listeners[name].size > 0 || this.#channels?.hasSubscribers(name) === true

@@ -288,6 +288,15 @@ export class Shipper {
     return this.#core.options.spool?.destination
   }
 
+  /**
+   * Number of listeners for `warning`.
+   *
+   * @internal
+   */
+  get warningListeners(): number {
+    return this.#core.diagnostics.listenerCount('warning')
+  }
+
   /** @internal */
   get altered(): Alterations {
     return this.#core.altered
