@@ -4,8 +4,9 @@ import { custom, type DefinitionsOf } from './option.ts'
 export type Pem = string | Uint8Array | readonly (string | Uint8Array)[]
 
 /**
- * Options for TLS connections to the service. They are checked when the shipper or client is created. A value that is
- * not PEM throws a `TypeError`; PEM that OpenSSL cannot read throws a `RangeError`, as `cert` without `key` does.
+ * Options for TLS connections to the service. They are checked when the shipper or client is created. A value of the
+ * wrong type throws a `TypeError`. A text that is not PEM, PEM that OpenSSL cannot read, and `cert` without `key` throw a
+ * `RangeError`.
  */
 export interface TlsOptions {
   /**
