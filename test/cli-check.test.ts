@@ -720,7 +720,7 @@ describe.concurrent('logferry check, log calls that are shipped twice:', () => {
   })
 })
 
-describe.concurrent('logferry check, the API of logs', () => {
+describe.concurrent('logferry check, the Logs API', () => {
   const api = '@opentelemetry/api'
   const apiLogs = '@opentelemetry/api-logs'
   const sdk = '@opentelemetry/sdk-logs'

@@ -5,7 +5,7 @@ import { type HealthCheck, ok, skipped, warn } from './health-check.ts'
 const sdk = '@opentelemetry/sdk-logs'
 const api = '@opentelemetry/api'
 const olderApi = '@opentelemetry/api-logs'
-/** Packages that log through the API of logs for an application. */
+/** Packages that log through the Logs API for an application. */
 const bridges = [
   '@opentelemetry/winston-transport',
   '@opentelemetry/instrumentation-winston',
@@ -14,7 +14,7 @@ const bridges = [
 ]
 
 /**
- * Compares the API of logs that an application uses with its SDK. `@opentelemetry/api-logs` belongs to the SDK 0.x, and
+ * Compares the Logs API that an application uses with its SDK. `@opentelemetry/api-logs` belongs to the SDK 0.x, and
  * `@opentelemetry/api` 1.10 to the SDK 3.x. With the wrong one, records reach no provider, and no error tells.
  */
 export const logsApi: HealthCheck = {
@@ -42,10 +42,10 @@ export const logsApi: HealthCheck = {
     // The SDK for Node installs the SDK of logs also for an application that has only traces.
     const mayUseNewer = application.dependencies.has(sdk) && users.length === 0
     if (newerApi === undefined || !hasLogs(newerApi) || !mayUseNewer) {
-      return ok(`${sdk} ${version}, and no API of logs that it does not know`, values)
+      return ok(`${sdk} ${version}, without a newer Logs API`, values)
     }
     return warn(
-      `${api} ${newerApi} has an API of logs, whose records reach no provider of ${sdk} ${version}: they are lost without an error`,
+      `${api} ${newerApi} has a Logs API whose records reach no provider of ${sdk} ${version}: they are lost without an error`,
       `Install ${sdk} 3 or later, or import logs from ${olderApi}.`,
       { ...values, packages: [api] },
     )
