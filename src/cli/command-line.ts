@@ -124,8 +124,16 @@ function unknownOption(problem: string, form: Command | undefined): string {
   const name = /^unknown option '(.*?)'($|\. Did you)/s.exec(shown)?.[1]
   if (name === undefined || form === undefined) return shown
   const flag = name.startsWith('--') ? name : name.slice(0, '-n'.length) // the value may follow at once: -n50
-  const remedy = form.foreignOptions?.[flag] ?? similarOption(flag, form)
+  const remedy = excludingQuery(name, form) ?? form.foreignOptions?.[flag] ?? similarOption(flag, form)
   return remedy === undefined ? `unknown option '${name}'` : `unknown option '${name}'. ${remedy}`
+}
+
+/** A query may begin with the hyphen that excludes a text, such as `-health`. The parser takes it for an option. */
+function excludingQuery(name: string, { arguments: known = [] }: Command): string | undefined {
+  const mayBeQuery = /^-[^-]./.test(name) && !/^-[a-z]\d+$/i.test(name) // -n50 is an option
+  return mayBeQuery && known.some(argument => argument.name === 'query')
+    ? "Put -- before a query that begins with '-', and options before that."
+    : undefined
 }
 
 function similarOption(flag: string, form: Command): string | undefined {
