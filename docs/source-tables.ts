@@ -59,7 +59,7 @@ function eventTable(): string {
     const channel = channels.has(name) ? code(`logferry:${name}`) : 'none'
     return [code(name), cellOf(parameter.file.textOf(parameter.name)), channel]
   })
-  return table(['name', 'tells of', 'channel'], rows)
+  return table(['name', 'reports', 'channel'], rows)
 }
 
 function eventFieldTable(): string {

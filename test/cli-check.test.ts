@@ -689,7 +689,7 @@ describe.concurrent('logferry check, log calls that are shipped twice:', () => {
     return (await check(environment, ['--app', folder.path])).of('duplicates')
   }
 
-  it('names the second way, and how to switch it off', async () => {
+  it('names what ships logs a second time, and how to switch it off', async () => {
     expect(await duplicates(winston)).toMatchObject({
       status: 'warn',
       detail: expect.stringMatching(/^package\.json has @opentelemetry\/instrumentation-winston: .* shipped twice/),
@@ -697,7 +697,7 @@ describe.concurrent('logferry check, log calls that are shipped twice:', () => {
     })
   })
 
-  it('says if the second way leads to the same service', async () => {
+  it('says if it ships them to the same service', async () => {
     const same = { LOGFERRY_URL: 'https://a.example', OTEL_EXPORTER_OTLP_ENDPOINT: 'https://a.example:4318' }
     expect((await duplicates(winston, same))?.values).toMatchObject({ isSameService: true })
   })

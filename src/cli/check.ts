@@ -41,7 +41,7 @@ Exits with 0 if nothing failed, with 1 if a check failed. A warning is no failur
     app: {
       value: 'directory',
       description:
-        'the application, to look for a second way of its logs, and for a Logs API that does not fit its SDK (default: this directory)',
+        'directory of the application: looks in its package.json for instrumentation that ships its logs a second time, and for a Logs API that does not fit its SDK (default: this directory)',
       completes: 'directories',
     },
     probe: { description: 'measure the accepted size of a request: sends up to 32 MB, but no events' },

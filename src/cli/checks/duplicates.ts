@@ -18,7 +18,7 @@ const offSwitch =
   'new WinstonInstrumentation({ disableLogSending: true }). To keep OpenTelemetry, remove the transport from the logger.'
 
 /**
- * Looks for a second way of Winston's log calls. Only what stands outside of the code is read: dependencies, preloaded
+ * Looks for what ships Winston's log calls a second time. Only what stands outside of the code is read: dependencies, preloaded
  * modules and variables. A running application knows more, and gives the warning LOGFERRY_DUPLICATE.
  */
 export const duplicates: HealthCheck = {
@@ -34,7 +34,7 @@ export const duplicates: HealthCheck = {
       return skipped(`there is no package.json in ${directory}; name the application with --app <directory>`)
     }
     if (found.length === 0 && preloaded === undefined) {
-      return ok('package.json, NODE_OPTIONS and OTEL_* name no second way of the logs')
+      return ok('package.json, NODE_OPTIONS and OTEL_* name nothing that ships the logs a second time')
     }
     const evidence = [
       found.length > 0 && `package.json has ${found.join(', ')}`,
