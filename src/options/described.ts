@@ -33,7 +33,8 @@ const builtIns: readonly [(value: unknown) => boolean, string][] = [
 /** Describes the kind of a value without the value, for options that are secret whatever their type. */
 export function kindOf(value: unknown): string {
   if (value === '') return 'an empty string'
-  if (typeof value === 'string') return `a string of ${value.length} characters (not shown)`
+  if (typeof value === 'string')
+    return `a string of ${value.length} ${value.length === 1 ? 'character' : 'characters'} (not shown)`
   if (value === null || value === undefined) return String(value)
   if (Array.isArray(value)) return 'an array'
   const builtIn = builtIns.find(([isOne]) => isOne(value))

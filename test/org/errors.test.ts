@@ -119,7 +119,7 @@ describe('hostile answers are INVALID_RESPONSE', () => {
     ['truncated', text.slice(0, -1), 'got text that is not JSON'],
     ['a list', '[]', 'got an array'],
     ['null', 'null', 'got null'],
-    ['a string', '"x"', 'got a string of 1 characters'],
+    ['a string', '"x"', 'got a string of 1 character (not shown)'],
     ['deep', '['.repeat(1_000_000), 'got text that is not JSON'],
     ['of more than 1 MiB', JSON.stringify(orgWith({ more: 'x'.repeat(2 ** 20) })), 'it is longer than 1 MiB'],
   ])('%s', async (_, body, problem) => {
