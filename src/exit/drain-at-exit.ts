@@ -51,6 +51,13 @@ export function loggedWithoutEnd(timeoutMs: number): LossWords {
   }
 }
 
+/** The words if the end of the process must not be delayed. */
+export const withoutTime: LossWords = {
+  how: 'before the process ended',
+  remedy: 'Await close() before the process ends, or allow time for delivery at the end (exitTimeoutMs).',
+  isWaiting: true,
+}
+
 const notTaken: LossWords = {
   how: 'before the process ended',
   remedy: 'Find out why the service is unavailable, or await flush() before the process ends.',

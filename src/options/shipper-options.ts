@@ -152,7 +152,7 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
   flushTimeoutMs?: number | undefined
   /**
    * Maximum time that delivery may delay the end of the process, in milliseconds. Integer, 0 to 60 000. 0 means no
-   * delay.
+   * delay: events that are pending then are dropped with a warning, or handed off to the spool.
    *
    * At its natural end, the process continues for this time at most. After `process.exit()` or an uncaught error, a
    * worker thread sends the remaining events, including those that were in flight, while the main thread waits. Events

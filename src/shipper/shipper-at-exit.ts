@@ -1,7 +1,7 @@
 import type { Diagnostics } from '../accounting/diagnostics.ts'
 import type { Ledger } from '../accounting/ledger.ts'
 import type { Sender } from '../delivery/sender.ts'
-import { type LossWords, loggedWithoutEnd, outOfTime } from '../exit/drain-at-exit.ts'
+import { type LossWords, loggedWithoutEnd, outOfTime, withoutTime } from '../exit/drain-at-exit.ts'
 import {
   type ExitDrainable,
   holdExitHooks,
@@ -61,7 +61,7 @@ export class ShipperAtExit implements ExitDrainable {
 
   /** Makes sure that events of any later log call can be delivered when the process ends. */
   hold(): void {
-    if (this.exitTimeoutMs === 0 || this.#isHolding) return
+    if (this.#isHolding) return
     this.#isHolding = true
     holdExitHooks()
   }
@@ -78,16 +78,15 @@ export class ShipperAtExit implements ExitDrainable {
 
   register(): void {
     this.#deps.pipeline.spool?.resume()
-    if (this.exitTimeoutMs === 0) return
     reserveStack(openBatchBytes)
-    registerDrainable(this)
+    registerDrainable(this, this.exitTimeoutMs > 0)
     this.#isDrainable = true
     this.#isRegistered = true
   }
 
   /** Registers for events that would be dropped at the end: they are counted then, but no signal waits for them. */
   registerUntriggered(): void {
-    if (this.exitTimeoutMs === 0 || this.#isDrainable) return
+    if (this.#isDrainable) return
     registerDrainable(this, false)
     this.#isDrainable = true
   }
@@ -111,6 +110,7 @@ export class ShipperAtExit implements ExitDrainable {
     diagnostics.emitDue() // a listener has ended the process
     drain.dropUntriggered()
     intakeDrops().reportAll()
+    if (this.exitTimeoutMs === 0) this.dropRemaining(withoutTime)
   }
 
   sendNow(): void {
@@ -122,6 +122,7 @@ export class ShipperAtExit implements ExitDrainable {
    * right after each round. All these rounds share the time.
    */
   async finish(): Promise<void> {
+    if (this.exitTimeoutMs === 0) return // the events are dropped at 'exit', if they are still pending
     const startedAtMs = monotonicMs()
     if (startedAtMs - this.#roundEndMs > nextRoundMs) this.#heldUpMs = 0 // the process has gone on meanwhile
     const timeoutMs = this.exitTimeoutMs - this.#heldUpMs

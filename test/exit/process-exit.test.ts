@@ -1,3 +1,6 @@
+import { mkdtempDisposable } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Emulator } from '../../src/emulator.ts'
 import { startFaultServer } from '../support/fault-server.ts'
@@ -248,9 +251,31 @@ describe.concurrent('the end by process.exit()', () => {
     expect([stdout, numbers]).toEqual(['0\n', [0]])
   })
 
-  it('drops events without delay or count if exitTimeoutMs is 0', async () => {
-    const { numbers, stderr } = await run(`${core('exitTimeoutMs: 0')} log(0); process.exit()`)
-    expect([numbers, stderr]).toEqual([[], ''])
+  it.each(['process.exit()', 'process.exitCode = 0'])(
+    'drops events at once, counted, if exitTimeoutMs is 0: %s',
+    async end => {
+      const { numbers, stdout, stderr } = await run(`${core('exitTimeoutMs: 0')} log(0)
+      process.on('exit', () => {
+        log(1)
+        console.log(JSON.stringify(shipper.stats().drops), process.report.getReport().workers.length)
+      })
+      ${end}`)
+      expect([numbers, stdout]).toEqual([[], '{"closed":{"info":2}} 0\n'])
+      expect(stderr).toContain(
+        '1 event could not be delivered before the process ended. It is dropped. Await close() before the process ends, or ' +
+          'allow time for delivery at the end (exitTimeoutMs).',
+      )
+    },
+  )
+
+  it('hands events off to the spool at once if exitTimeoutMs is 0', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))
+    const spooled = core(`exitTimeoutMs: 0, spool: { directory: ${JSON.stringify(directory.path)} }`)
+    const { numbers, stderr } = await run(`${spooled} log(0, 10); process.exit()`)
+    expect(numbers).toEqual([])
+    expect(stderr).toContain(
+      '10 events could not be delivered before the process ended. Delivery continues from the spool',
+    )
   })
 })
 
