@@ -114,7 +114,7 @@ describe('what is logged', () => {
     await context.addInitScript(`Object.defineProperty(navigator, 'language', { get: () => 'C' })`)
     const page = await context.newPage()
     await page.goto(`${dev.url}/dev/events`)
-    await page.locator('.row:visible').first().waitFor()
+    await page.locator('#list .space > .row:visible').first().waitFor()
   })
 
   it('is only text in the open event, its trace, its request and the menu of a value', async () => {
@@ -209,7 +209,7 @@ describe('what is logged', () => {
       expect(await page.evaluate(widened), path.slice(0, 20)).toEqual([])
     }
     const cell = page.getByRole('cell')
-    await open('events', page.locator('.row:visible'))
+    await open('events', page.locator('#list .space > .row:visible'))
     await tab.press('j', 'Enter')
     await page.getByRole('treeitem', { name: /^level/ }).waitFor()
     expect(await page.evaluate(widened), 'detail').toEqual([])
