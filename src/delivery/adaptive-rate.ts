@@ -36,7 +36,7 @@ const burstMs = 1500
  * few of them keeps a share that is too large.
  */
 const timeToLimit = {
-  withHeaders: { seconds: 84, crowdedPerSecond: 0.3, power: 3 },
+  withHeaders: { seconds: 60, crowdedPerSecond: 0.3, power: 3 },
   without: { seconds: 55, crowdedPerSecond: 1.5, power: 1 },
 }
 /** Maximum of that time, in seconds. */
@@ -53,12 +53,16 @@ const agreed = { growth: 0.5, holdsMs: 10_000 }
 const minGrowthPerSecond = 0.0035
 /**
  * Part of the requests that may be refused at this growth. If less is refused, fewer processes share the limit, and the
- * growth is faster, up to the maximum factor. If more is refused, it is slower, down to the minimum factor.
+ * growth is faster by the root of the quotient, up to the maximum factor. If more is refused, it is slower, down to the
+ * minimum factor. Each process knows that part by its own answers, and without the root, chance would make the shares less
+ * alike.
  */
-const usualRefusedPart = 0.015
+const usualRefusedPart = 0.075
 const maxGrowthFactor = 10
 /** The part that counts as refused before the first answers: as if few processes shared the limit. */
 const firstRefusedPart = 0.005
+/** The part from which on many processes share the limit. */
+const manyRefusedPart = 0.015
 /**
  * Minimum factor of that growth at `slowPerSecond` and below, where hundreds of processes share the limit, and maximum
  * growth as a part of the rate. Without these, very many processes would together grow too fast. From `usualPerSecond`
@@ -70,7 +74,7 @@ const growthInCrowds = {
 }
 const crowdedRates = { slowPerSecond: 0.2, usualPerSecond: 0.3 }
 /** Weight of one answer in the part that is refused, which is a decaying average. */
-const answerWeight = 0.015
+const answerWeight = 0.008
 /** Growth beyond the limit: when twice the time to the limit has passed, the rate is one and a half times the limit. */
 const growthBeyond = 0.5
 /**
@@ -267,7 +271,7 @@ export class AdaptiveRate {
   /** How many processes share the limit, by the part of the requests that is refused. */
   get sharers(): Sharers {
     if (this.#refusedPart <= firstRefusedPart) return 'few'
-    return this.#refusedPart > usualRefusedPart ? 'many' : 'some'
+    return this.#refusedPart > manyRefusedPart ? 'many' : 'some'
   }
 
   /** Part of the latest requests that was refused, as a decaying average. */
@@ -608,7 +612,7 @@ export class AdaptiveRate {
     const { slowPerSecond, usualPerSecond } = crowdedRates
     const usual = Math.min(Math.max((perSecond - slowPerSecond) / (usualPerSecond - slowPerSecond), 0), 1)
     const least = minFactor + (1 - minFactor) * usual
-    const factor = Math.min(Math.max(usualRefusedPart / this.#refusedPart, least), maxGrowthFactor)
+    const factor = Math.min(Math.max(Math.sqrt(usualRefusedPart / this.#refusedPart), least), maxGrowthFactor)
     const growth = Math.min(minGrowthPerSecond * Math.sqrt(Math.max(perSecond, 1)), perSecond * maxPart) * factor
     return isAgreed ? growth * agreed.growth : growth
   }
