@@ -353,7 +353,7 @@ describe('a low apiRateLimitPerSecond', () => {
     expect(emulator.stats().refusedByLimit.apiRateLimitPerSecond).toBeLessThanOrEqual(2)
     const rate = ((times.length - 1) / ((times.at(-1) as number) - (times[0] as number))) * 1000
     expect(rate).toBeGreaterThan(1.5)
-    expect(rate).toBeLessThanOrEqual(5)
+    expect(rate).toBeLessThanOrEqual(5.2) // the first request may arrive late, and the last one in time
   })
 
   it('also counts reads of the license', async () => {
