@@ -2,8 +2,9 @@ import { join } from 'node:path'
 import { makePrivateDirectory } from '../files/make-private-directory.ts'
 import { assertPrivate, isOurs, UnsafePath } from '../files/private-directory.ts'
 import { isTorn } from './dead-letter-files.ts'
-import { deadLettersName, olderDeadLettersName } from './file-names.ts'
-import { fs, noFollow, nonBlocking } from './node-fs.ts'
+import { deadLettersLockName, deadLettersName, olderDeadLettersName } from './file-names.ts'
+import { LockFile } from './lock-file.ts'
+import { fs, identityIn, identityOf, noFollow, nonBlocking } from './node-fs.ts'
 
 /** An event that must not be sent again: the service refused it, or a spooled record is not an event. */
 export interface DeadLetter {
@@ -81,16 +82,47 @@ export class DeadLetters {
     assertPrivate(this.#directory)
     makePrivateDirectory(this.#directory)
     assertPrivate(this.#directory) // again: another user may have created it since
-    const file = this.#openOwn()
-    if (this.#takes(file, bytes)) return file
-    fs.closeSync(file)
-    fs.renameSync(this.#path, join(this.#directory, olderDeadLettersName))
-    return this.#openOwn()
+    let isMoving = false
+    for (;;) {
+      const file = this.#openOwn()
+      if (isMoving || this.#takes(file, bytes)) return file
+      try {
+        isMoving = !this.#moveFull(file)
+      } finally {
+        fs.closeSync(file)
+      }
+    }
+  }
+
+  /**
+   * Renames the full file, unless its name already has another one. Returns false if another process is about to rename it:
+   * until then, the file takes letters. Without the lock, a process that comes late could put a new file in the place of
+   * the full one.
+   */
+  #moveFull(file: number): boolean {
+    let lock: LockFile | undefined
+    try {
+      lock = LockFile.take(join(this.#directory, deadLettersLockName))
+      if (lock === undefined) return false
+    } catch {
+      // The file system has no locks.
+    }
+    try {
+      const identity = identityIn(fs.fstatSync(file)) // which no new file can have while this one is open
+      if (identityOf(this.#path) === identity) fs.renameSync(this.#path, join(this.#directory, olderDeadLettersName))
+      return true
+    } finally {
+      lock?.release()
+    }
   }
 
   #openOwn(): number {
     const file = fs.openSync(this.#path, flags, 0o600)
     const stat = fs.fstatSync(file)
+    if (stat.nlink === 0) {
+      fs.closeSync(file)
+      return this.#openOwn() // another process has removed it meanwhile
+    }
     if (stat.isFile() && isOurs(stat.uid) && stat.nlink === 1) {
       if (isTorn(file)) this.#endLine(file)
       return file

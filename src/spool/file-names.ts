@@ -3,6 +3,7 @@
  *
  *     <spool>/rejected.ndjson                                  events that must not be sent again
  *     <spool>/rejected.1.ndjson                                older ones
+ *     <spool>/rejected.lock                                    the lock of a process that renames a full file
  *     <spool>/rejected.resend/                                 the ones that a command is sending again
  *     <spool>/20261121T104103Z-4f2a9c1b-<destination>/         the directory of one process
  *     <spool>/20261121T104103Z-…/000000000001.segment          the lines of one batch
@@ -14,6 +15,7 @@
 
 export const deadLettersName = 'rejected.ndjson'
 export const olderDeadLettersName = 'rejected.1.ndjson'
+export const deadLettersLockName = 'rejected.lock'
 
 export function isDeadLettersName(name: string): boolean {
   return name === deadLettersName || name === olderDeadLettersName

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { DeadLetters } from '../../src/spool/dead-letters.ts'
+import { runScript } from '../support/run-script.ts'
 import { startShipping } from '../support/shipping.ts'
 
 let directory: string
@@ -138,11 +139,27 @@ describe('rejected.ndjson', () => {
       }
     }
     for (const writer of writers) writer.close()
-    expect(fs.readdirSync(directory).sort()).toEqual(['rejected.1.ndjson', 'rejected.ndjson'])
+    expect(fs.readdirSync(directory).sort()).toEqual(['rejected.1.ndjson', 'rejected.lock', 'rejected.ndjson'])
     const numbers = [...numbersIn(join(directory, 'rejected.1.ndjson')), ...numbersIn(path)]
     expect(numbers).toEqual(numbers.map((_, i) => 300 - numbers.length + i))
     expect(numbers.length).toBeGreaterThan(15)
     expect(troubles).toEqual([])
+  })
+
+  it('gets each entry, and only a full file becomes the previous one, if processes find it full at the same moment', async () => {
+    const source = `
+      import { statSync } from 'node:fs'
+      import { DeadLetters } from '${new URL('../../src/spool/dead-letters.ts', import.meta.url)}'
+      const older = ${JSON.stringify(join(directory, 'rejected.1.ndjson'))}
+      const letter = { dataset: 'd', event: { pad: 'x'.repeat(60) }, status: 400, reason: 'bad' }
+      const writer = new DeadLetters(${JSON.stringify(directory)}, error => console.log(String(error)), 2000)
+      for (const endMs = Date.now() + 500; Date.now() < endMs; ) {
+        if (!writer.write(letter, new Date(0))) console.log('not written')
+        const bytes = statSync(older, { throwIfNoEntry: false })?.size
+        if (bytes < 1800) console.log(bytes + ' bytes')
+      }`
+    const ended = await Promise.all([0, 1, 2].map(() => runScript(source)))
+    expect(ended.map(({ code, stdout }) => ({ code, stdout }))).toEqual(ended.map(() => ({ code: 0, stdout: '' })))
   })
 
   it('accepts an entry larger than the maximum of a file, alone', () => {
