@@ -32,6 +32,8 @@ export interface LossWords {
   readonly remedy: string
   /** True if the events were waiting to be sent, for any reason. */
   readonly isWaiting?: boolean
+  /** True if the events were logged while the process ended, when each is given up alone. */
+  readonly isLoggedAtEnd?: boolean
 }
 
 export function outOfTime(timeoutMs: number): LossWords {
@@ -90,6 +92,8 @@ export class ExitDrain {
   #isDraining = false
   /** True if a worker thread has been started. */
   #hasWorked = false
+  /** True if events have been drained. Those of later calls were logged while the process ended. */
+  #hasDrained = false
   /** Total time by which the end of the process has been delayed, in milliseconds. */
   #delayedMs = 0
 
@@ -99,14 +103,16 @@ export class ExitDrain {
     for (const one of [...drainables]) one.settleWithoutRequests()
     if (drainables.size === 0) return
     this.#isDraining = true
+    const isLoggedAtEnd = this.#hasDrained
+    this.#hasDrained = true
     const startedAtMs = monotonicMs()
     try {
       this.#client ??= new WorkerHttpClient()
       this.#hasWorked = true
-      drainBy(this.#client, drainables, startedAtMs - this.#delayedMs)
+      drainBy(this.#client, drainables, { startedAtMs: startedAtMs - this.#delayedMs, isLoggedAtEnd })
     } catch (error) {
       this.end()
-      for (const one of [...drainables]) one.dropRemaining(withoutWorker(error as Error))
+      for (const one of [...drainables]) one.dropRemaining({ ...withoutWorker(error as Error), isLoggedAtEnd })
     }
     this.#delayedMs += monotonicMs() - startedAtMs
     this.#isDraining = false
@@ -127,7 +133,11 @@ export class ExitDrain {
   }
 }
 
-function drainBy(client: WorkerHttpClient, drainables: ReadonlySet<Drainable>, startedAtMs: number): void {
+function drainBy(
+  client: WorkerHttpClient,
+  drainables: ReadonlySet<Drainable>,
+  { startedAtMs, isLoggedAtEnd }: { readonly startedAtMs: number; readonly isLoggedAtEnd: boolean },
+): void {
   const begun = new Set<Drainable>()
   const ended = new Set<Drainable>()
   try {
@@ -148,7 +158,7 @@ function drainBy(client: WorkerHttpClient, drainables: ReadonlySet<Drainable>, s
         } else {
           ended.add(one)
           const why = wakeAtMs === Number.POSITIVE_INFINITY ? notRead : notTaken
-          one.dropRemaining(isLate ? outOfTime(one.exitTimeoutMs) : why)
+          one.dropRemaining({ ...(isLate ? outOfTime(one.exitTimeoutMs) : why), isLoggedAtEnd })
         }
       }
       if (untilMs === Number.POSITIVE_INFINITY) return

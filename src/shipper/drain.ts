@@ -193,23 +193,26 @@ export class Drain {
 
   /**
    * Gives up the pending events: all of them, or those of the given origins. `kept` events, which were handed off before,
-   * are in the same warning.
+   * are in the same warning. A warning of events that were logged at the end names no number: more of them may follow.
    */
-  #giveUp({ how, remedy }: LossWords, about: string, { kept = 0, origins }: GivenUp = {}): void {
+  #giveUp({ how, remedy, isLoggedAtEnd }: LossWords, about: string, { kept = 0, origins }: GivenUp = {}): void {
     const { pipeline, ledger, diagnostics, onEmptied } = this.#deps
     const { pending, handedOff } = ledger
     if (kept === 0 && pending === handedOff) return
     const closedBefore = closedDrops(ledger)
+    const subject = isLoggedAtEnd ? `${about}, logged at the end` : about
+    const what = (count: number): string => (isLoggedAtEnd ? loggedAtEnd : events(count))
     const warn = (): void => {
       const keptInAll = kept + ledger.handedOff - handedOff
       if (keptInAll > 0) {
-        const message = `${events(keptInAll)} could not be delivered ${how}. ${inSpool}`
-        diagnostics.warn('LOGFERRY_SPOOL', message, about)
+        const message = `${what(keptInAll)} could not be delivered ${how}. ${inSpool}`
+        diagnostics.warn('LOGFERRY_SPOOL', message, subject)
       }
       const lost = closedDrops(ledger) - closedBefore
       if (lost === 0) return
-      const message = `${events(lost)} could not be delivered ${how}. ${lost === 1 ? 'It is' : 'They are'} dropped. ${remedy}`
-      diagnostics.warn('LOGFERRY_DROPPED', message, about)
+      const isOne = lost === 1 && !isLoggedAtEnd
+      const message = `${what(lost)} could not be delivered ${how}. ${isOne ? 'It is' : 'They are'} dropped. ${remedy}`
+      diagnostics.warn('LOGFERRY_DROPPED', message, subject)
     }
     const isKept = (batch: Batch): boolean => pipeline.spool?.handOff(batch) ?? false
     pipeline.delivery.abandon('closed', { isKept, origins, onSettled: warn })
@@ -234,12 +237,13 @@ export class Drain {
   }
 
   /** Adds the reason why the events waited to a loss, if that reason is known. */
-  #explained({ how, remedy }: LossWords): LossWords {
+  #explained(loss: LossWords): LossWords {
     const why = this.#deps.pipeline.delivery.whyWaiting(monotonicMs())
-    return why === undefined ? { how, remedy } : { how: how + why.clause, remedy: why.remedy }
+    return why === undefined ? loss : { ...loss, how: loss.how + why.clause, remedy: why.remedy }
   }
 }
 
+const loggedAtEnd = 'events that were logged while the process ended'
 const inSpool = 'Delivery continues from the spool, by the next process that uses it or by `logferry spool send`.'
 
 /** Returns the number of events dropped for lack of time. Events that the service refuses have a warning of their own. */

@@ -511,6 +511,35 @@ describe.concurrent("events that are logged in a handler of 'exit'", () => {
     expect([code, stderr, numbers]).toEqual([0, '', [0, 1]])
   })
 
+  it.each([
+    [
+      'that have no time left',
+      '',
+      'log(0, 20)',
+      /^events that were logged while the process ended could not be delivered within 500 ms\./m,
+    ],
+    [
+      'after others were dropped',
+      'log(20, 23)',
+      'log(0, 20)',
+      /^3 events .* 500 ms.*\nevents that were logged while the process ended .* 500 ms/,
+    ],
+  ])('%s are in a warning that covers all of them', async (_, before, atEnd, expected) => {
+    const { stderr } = await run(
+      `${core('exitTimeoutMs: 500')}
+      shipper.on('warning', ({ message }) => console.error(message.replace(/^logferry: /, '')))
+      ${before}
+      process.on('exit', () => { ${atEnd} })
+      process.exit()`,
+      {
+        prepare: ({ faults }) => {
+          faults.latencyMs = before === '' ? 200 : 60_000
+        },
+      },
+    )
+    expect(stderr).toMatch(expected)
+  })
+
   it('are not sent any more when the time is up, and each counts once', async () => {
     await using server = await startFaultServer(request => {
       if (request.isWhole) setTimeout(() => request.take(), 150)
