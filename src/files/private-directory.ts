@@ -23,7 +23,8 @@ export function isOurs(uid: number): boolean {
 
 /**
  * Checks that no other user but root can write to a directory, or put another one in its place. The check covers the
- * whole path from the root, through symbolic links. Parts of the path that do not exist yet are skipped.
+ * whole path from the root, through symbolic links. Parts of the path that do not exist yet are skipped. A file in the
+ * place of a directory is not refused here: any use of it as a directory fails.
  *
  * A parent that every user may write to is accepted if it is sticky, like `/tmp`. The top of a volume that belongs to
  * root is accepted with any mode. If that top sets the group id, its group may write below it. Containers get volumes
@@ -52,6 +53,7 @@ export function assertPrivate(directory: string): void {
       device = undefined
       continue
     }
+    if (!stat.isDirectory()) return // its rights, such as those of `/dev/null`, are not the problem
     const isTop = stat.dev !== device
     if (isTop) volumeGroup = stat.uid === rootUser && (stat.mode & setGroupId) !== 0 ? stat.gid : undefined
     const isAcceptedAsItIs = (isTop && stat.uid === rootUser) || (ahead.length > 0 && (stat.mode & sticky) !== 0)

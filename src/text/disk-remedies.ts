@@ -13,6 +13,7 @@ export const diskRemedies: ReadonlyMap<string, string> = new Map([
   ],
   ['ENOTDIR', 'A part of the path is a file. Choose another path.'],
   ['EEXIST', 'There is a file with this name. Choose another path, or move the file away.'],
+  ['ENAMETOOLONG', 'The path is too long. Choose a shorter one.'],
   ['EMFILE', 'This process may open no more files. Raise the limit (ulimit -n).'],
   ['EIO', 'The disk is damaged, or its connection. Look at the log of the system.'],
   ['ESTALE', 'The network file system has lost the directory. Mount it again.'],

@@ -181,6 +181,19 @@ describe.runIf(isRoot)('a spool that is refused', () => {
     expect(messages).toContainEqual(expect.stringMatching(why))
   })
 
+  it.each([
+    ['the path is that of a device', '/dev/null', /cannot be used \(ENOTDIR\).* A part of the path is a file/],
+    ['a part of the path is a device', '/dev/null/spool', /cannot be used \(ENOTDIR\).* A part of the path is a file/],
+    ['its name is too long', `/tmp/${'x'.repeat(256)}`, /cannot be used \(ENAMETOOLONG\).* Choose a shorter one/],
+  ])('is not to blame for its rights if %s', async (_, directory, why) => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ spool: { directory }, durability: 'disk' })
+    shipper.ship({ n: 0 })
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    const messages = shipping.warnings.map(({ message }) => message)
+    expect(messages).toEqual([expect.stringMatching(why)])
+  })
+
   it('is used as soon as it is private', async () => {
     await using shipping = await startShipping()
     const directory = make('spool', { mode: 0o777 })
