@@ -53,13 +53,17 @@ export function isSegmentName(name: string): boolean {
 const directoryPattern = /^\d{8}T\d{6}Z-[0-9a-f]{8}(?:-(?<destination>[\w.%-]+))?$/
 /** Some file systems take names of at most 143 bytes. The time and the digits take 26 of them. */
 const maxDestinationBytes = 110
+/** The end of the year 9999. Later years, and those before 0, have a longer name, which no process would recognize. */
+const maxTimeMs = 253_402_300_799_999
 
 /**
+ * @param createdAt any time, also an invalid one: a clock may be wrong, or that of a test
  * @param random eight hexadecimal digits
  * @param destination result of `nameOfDestination`
  */
 export function directoryName(createdAt: Date, random: string, destination: string): string {
-  const time = createdAt.toISOString().replace(/[-:]|\.\d+/g, '')
+  const ms = Math.min(Math.max(createdAt.getTime() || 0, 0), maxTimeMs)
+  const time = new Date(ms).toISOString().replace(/[-:]|\.\d+/g, '')
   return `${time}-${random}-${destination}`
 }
 

@@ -42,6 +42,10 @@ describe('the names in a spool', () => {
 })
 
 describe('the name of a directory', () => {
+  it.each([8.64e15, 253_402_300_800_000, -1, -8.64e15, Number.NaN])('is one whatever the clock says: %d', ms => {
+    expect(directoryName(new Date(ms), '4f2a9c1b', nameOfDestination(destination))).toSatisfy(isDirectoryName)
+  })
+
   it('has the destination, which comes back as it was', () => {
     expect(destinationIn(directoryAt(3))).toBe(destination)
     expect(isFor(nameOfDestination(destination), directoryAt(3))).toBe(true)
