@@ -103,8 +103,11 @@ export class LockFile {
   }
 }
 
+/** @throws an error of the spool if this Node has no SQLite, because of an option or of its build */
 function sqlite() {
-  return process.getBuiltinModule('node:sqlite')
+  const module = process.getBuiltinModule('node:sqlite') as typeof import('node:sqlite') | undefined
+  if (module === undefined) throw Object.assign(new Error('Node has no SQLite'), { code: 'ERR_UNKNOWN_BUILTIN_MODULE' })
+  return module
 }
 
 /** Creates the lock file, or keeps an existing one. Returns false if its adopter has just removed the directory. */

@@ -11,6 +11,10 @@ export const diskRemedies: ReadonlyMap<string, string> = new Map([
     "Node's permissions forbid the access. Create the directory, and run Node with --allow-fs-read=* and with --allow-fs-write for " +
       'the directory.',
   ],
+  [
+    'ERR_UNKNOWN_BUILTIN_MODULE',
+    'This Node has no SQLite, which locks the directories of a spool. Run Node without --no-experimental-sqlite, or another build.',
+  ],
   ['ENOTDIR', 'A part of the path is a file. Choose another path.'],
   ['EEXIST', 'There is a file with this name. Choose another path, or move the file away.'],
   ['ENAMETOOLONG', 'The path is too long. Choose a shorter one.'],

@@ -47,6 +47,21 @@ describe.concurrent('scenario 17: a spool on a disk that accepts no data', () =>
     expect(inOrder(numbersIn(emulator))).toEqual(upTo(5000))
   })
 
+  it('because Node has no SQLite for its locks: the warning says so, and nothing of the disk', async () => {
+    await using directory = await temporary()
+    await using emulator = await startEmulator()
+    const spool = JSON.stringify(join(directory.path, 'spool'))
+    const source = `${core(`spool: { directory: ${spool} }, durability: 'disk'`)} log(0, 100); process.exit()`
+    const args = ['--no-experimental-sqlite', '--input-type=module', '--eval', source]
+    const { code, stderr } = await runProgram(process.execPath, args, environmentFor(emulator))
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(/cannot be used .* Run Node without --no-experimental-sqlite/),
+    ])
+    expect(stderr).not.toMatch(/Check the disk/)
+    expect(inOrder(numbersIn(emulator))).toEqual(upTo(100))
+  })
+
   it('while the service is unavailable: the loss at the end is counted and reported', async () => {
     await using directory = await temporary()
     writeFileSync(join(directory.path, 'file'), '')
