@@ -101,7 +101,7 @@ export class SpoolDirectory {
       disk.assertPrivate(path)
       disk.makeDirectory(path)
       disk.assertPrivate(path) // again: another user may have created it since
-      const claim = disk.claim(path)
+      const claim = claimNew(path, disk)
       // Between the two calls, another process may have adopted the new directory as an orphan.
       if (claim !== undefined) {
         return new SpoolDirectory({ root, name, disk, claim, files: [], isKept: true, onReleased })
@@ -226,18 +226,36 @@ export class SpoolDirectory {
     const isEmpty = this.#segments === 0
     if (!isEmpty && !(this.#isToBeReleased && this.#needed.size === 0)) return
     this.#end() // first, because Windows does not remove a directory with open files
-    if (!isEmpty) return
-    try {
-      this.#disk.removeDirectory(this.#path)
-    } catch {
-      // The directory has a file of another program in it, or the disk fails. A directory left behind does no harm.
-    }
+    if (isEmpty) removeIfEmpty(this.#path, this.#disk)
   }
 
   #end(): void {
     this.#isReleased = true
     this.#claim.release()
     this.#onReleased(this)
+  }
+}
+
+/**
+ * Claims a new directory. If that fails, removes the directory: where no file can be locked, each attempt would leave one.
+ *
+ * @throws any error from the disk
+ */
+function claimNew(path: string, disk: Disk): Claim | undefined {
+  let claim: Claim | undefined
+  try {
+    claim = disk.claim(path)
+    return claim
+  } finally {
+    if (claim === undefined) removeIfEmpty(path, disk)
+  }
+}
+
+function removeIfEmpty(path: string, disk: Disk): void {
+  try {
+    disk.removeDirectory(path)
+  } catch {
+    // The directory has a file of another program in it, or the disk fails. A directory left behind does no harm.
   }
 }
 

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -59,6 +59,7 @@ describe.concurrent('scenario 17: a spool on a disk that accepts no data', () =>
       expect.stringMatching(/cannot be used .* Run Node without --no-experimental-sqlite/),
     ])
     expect(stderr).not.toMatch(/Check the disk/)
+    expect(readdirSync(join(directory.path, 'spool'))).toEqual([])
     expect(inOrder(numbersIn(emulator))).toEqual(upTo(100))
   })
 
