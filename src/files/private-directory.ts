@@ -14,7 +14,14 @@ const maxSymlinks = 40
 type Stats = import('node:fs').Stats
 
 /** Thrown if another user could change the target of a path, or could have created it. The path is not used. */
-export class UnsafePath extends Error {}
+export class UnsafePath extends Error {
+  readonly remedy: string
+
+  constructor(message: string, remedy = 'Use a directory that no other user owns or may write to.') {
+    super(message)
+    this.remedy = remedy
+  }
+}
 
 /** True if a file belongs to the effective user of this process. Always true on Windows, which has no user ids. */
 export function isOurs(uid: number): boolean {

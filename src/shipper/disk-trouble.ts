@@ -14,7 +14,7 @@ export function diskReason(error: unknown): string {
 
 /** Says what to do about it, or `otherwise` if the error has no remedy of its own. */
 export function diskRemedy(error: unknown, otherwise: string): string {
-  if (error instanceof UnsafePath) return 'Use a directory that no other user owns or may write to.'
+  if (error instanceof UnsafePath) return error.remedy
   if (isOutOfDescriptors(error)) return descriptorsRemedy
   return diskRemedies.get(String((error as NodeJS.ErrnoException).code)) ?? otherwise
 }

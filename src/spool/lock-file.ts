@@ -1,4 +1,4 @@
-import { isOurs } from '../files/private-directory.ts'
+import { isOurs, UnsafePath } from '../files/private-directory.ts'
 import { fs, identityIn, identityOf, noFollow, ownerOnly } from './node-fs.ts'
 
 const { constants } = fs
@@ -33,12 +33,16 @@ export class LockFile {
   /**
    * Takes the lock. Returns `undefined` if another process has the lock, or if the directory is gone.
    *
+   * @throws UnsafePath if SQLite must not open what has the name of the lock file
    * @throws any error from the disk
    */
   static take(path: string): LockFile | undefined {
     if (!makeFile(path)) return undefined
     const identity = ownFileAt(path)
-    if (identity === undefined) return undefined
+    if (identity === undefined) {
+      if (identityOf(path) === undefined) return undefined
+      throw new UnsafePath(`${path} is a link, has a second name, or is no file of this user`, 'Remove that lock file.')
+    }
     let database: Database | undefined
     try {
       database = new (sqlite().DatabaseSync)(path, { timeout: 0 })

@@ -280,11 +280,12 @@ export class Segment implements StoredBatch, NeededSegment {
    * @param rest called between records, because checking lines takes longer than all other work; a returned promise is
    *   awaited
    * @param scratch holds the content if the file fits into it, until the next call with the same scratch
-   * @throws any error from reading; `EFBIG` if the file is larger than `maxSegmentBytes`
+   * @throws any error from reading; one with the code of `readFile` if the file is larger than `maxSegmentBytes`
    */
   async adopt(rest: () => Promise<void> | undefined, scratch: Buffer): Promise<SegmentContent> {
     if (this.hasVanished) return noContent // a file at this path may now belong to another process
-    if (this.#bytes > maxSegmentBytes) throw Object.assign(new Error('the file is too large'), { code: 'EFBIG' })
+    if (this.#bytes > maxSegmentBytes)
+      throw Object.assign(new Error('the file is too large'), { code: 'ERR_FS_FILE_TOO_LARGE' })
     try {
       this.#refusedAt = undefined
       const reader = new SegmentReader(await this.#deps.disk.read(this.path, scratch), record => {

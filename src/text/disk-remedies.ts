@@ -3,6 +3,7 @@ export const diskRemedies: ReadonlyMap<string, string> = new Map([
   ['ENOSPC', 'The disk is full. Make room, or use a directory on another disk.'],
   ['EDQUOT', 'The quota of this user is used up. Make room, or use a directory on another disk.'],
   ['EFBIG', 'Raise the limit on the size of files (ulimit -f).'],
+  ['ERR_FS_FILE_TOO_LARGE', 'No file of logferry is so large. Find out what else writes to this directory.'],
   ['EROFS', 'The file system is read-only. Use a directory on a writable one, in a container that of a volume.'],
   ['EACCES', 'Let the user of the application write to the directory: chown and chmod 700.'],
   ['EPERM', 'Let the user of the application write to the directory: chown and chmod 700.'],

@@ -272,7 +272,7 @@ describe('a claim', () => {
     const target = join(root, 'target')
     fs.writeFileSync(target, 'this is no database, but something else '.repeat(30))
     put(join(directory, 'lock'), target)
-    expect(claim(directory)).toBe(false)
+    expect(() => claim(directory)).toThrow(/lock is a link, has a second name, or is no file of this user/)
     expect(fs.readFileSync(target, 'utf8')).toMatch(/^this is no database/)
     expect(fs.existsSync(`${target}-none`)).toBe(false)
   })
