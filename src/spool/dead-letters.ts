@@ -119,9 +119,9 @@ export class DeadLetters {
   #openOwn(): number {
     const file = fs.openSync(this.#path, flags, 0o600)
     const stat = fs.fstatSync(file)
-    if (stat.nlink === 0) {
+    if (stat.nlink !== 1 && identityOf(this.#path) !== identityIn(stat)) {
       fs.closeSync(file)
-      return this.#openOwn() // another process has removed it meanwhile
+      return this.#openOwn() // another process has renamed or removed the file meanwhile
     }
     if (stat.isFile() && isOurs(stat.uid) && stat.nlink === 1) {
       if (isTorn(file)) this.#endLine(file)

@@ -83,8 +83,7 @@ export class ResendDirectory {
   moveIn(): void {
     const present = moves.filter(({ from }) => isOwnFile(join(this.#root, from)))
     for (const { from, to } of present) {
-      fs.renameSync(join(this.#root, from), join(this.#path, to))
-      this.#giveSecondName(to)
+      if (moveIfThere(join(this.#root, from), join(this.#path, to))) this.#giveSecondName(to)
     }
   }
 
@@ -213,6 +212,17 @@ function keyOf(file: string, line: number): string {
 /** Returns the keys in a file. A last line without an end may be the beginning of another key, and does not count. */
 function keysIn(bytes: Buffer | undefined): Set<string> {
   return new Set(bytes?.toString('utf8').split('\n').slice(0, -1))
+}
+
+/** Returns false if an application has renamed the full file meanwhile. The next run takes its events. */
+function moveIfThere(from: string, to: string): boolean {
+  try {
+    fs.renameSync(from, to)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return false
+  }
 }
 
 /**

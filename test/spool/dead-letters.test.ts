@@ -236,6 +236,24 @@ describe('rejected.ndjson', () => {
     writer.close()
   })
 
+  it('is created again if `resend-rejected` takes it just after it was opened', () => {
+    const writer = new DeadLetters(directory, error => expect.unreachable(String(error)))
+    writer.write(letter(0), new Date(0))
+    writer.close()
+    const builtin = process.getBuiltinModule('node:fs')
+    const { openSync } = builtin
+    const open = vi.spyOn(builtin, 'openSync').mockImplementationOnce((...given) => {
+      const file = openSync(...given)
+      fs.renameSync(path, join(directory, 'taken'))
+      fs.linkSync(join(directory, 'taken'), join(directory, 'second'))
+      return file
+    })
+    expect(writer.write(letter(1), new Date(0))).toBe(true)
+    open.mockRestore()
+    writer.close()
+    expect([numbersIn(join(directory, 'taken')), numbersIn(path)]).toEqual([[0], [1]])
+  })
+
   it('is created again if it was removed while open', () => {
     const writer = new DeadLetters(directory, error => expect.unreachable(String(error)))
     writer.write(letter(0), new Date(0))
