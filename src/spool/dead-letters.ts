@@ -128,7 +128,12 @@ export class DeadLetters {
       return file
     }
     fs.closeSync(file)
-    if (stat.nlink > 1) throw new UnsafePath('the file has a second hard link, which would get the events, too')
+    if (stat.nlink > 1) {
+      throw new UnsafePath(
+        'the file has a second hard link, which would get the events, too',
+        'Remove one of the links.',
+      )
+    }
     throw Object.assign(new Error('a file of another user has this name'), { code: 'EPERM' })
   }
 

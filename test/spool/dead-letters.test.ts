@@ -263,6 +263,20 @@ describe('rejected.ndjson', () => {
     expect(numbersIn(path)).toEqual([1])
   })
 
+  it('with a second name, as after `cp -al`, causes a warning that says to remove one', async () => {
+    await using shipping = await startShipping()
+    fs.writeFileSync(path, '')
+    fs.linkSync(path, join(directory, 'backup'))
+    shipping.emulator.faults.rejectEvents(() => true, 'no')
+    const shipper = shipping.ship({ spool: { directory } })
+    shipper.ship({ n: 0 })
+    await shipper.flush()
+    const messages = shipping.warnings.filter(({ code }) => code === 'LOGFERRY_SPOOL').map(({ message }) => message)
+    expect(messages).toEqual([
+      expect.stringMatching(/cannot be written \(.* second hard link.* Remove one of the links\.$/),
+    ])
+  })
+
   it('that cannot be written causes a warning, and shipping continues', async () => {
     await using shipping = await startShipping()
     fs.mkdirSync(path)
