@@ -54,7 +54,7 @@ export function loggedWithoutEnd(timeoutMs: number): LossWords {
 }
 
 /** The words if the end of the process must not be delayed. */
-export const withoutTime: LossWords = {
+const withoutTime: LossWords = {
   how: 'before the process ended',
   remedy: 'Await close() before the process ends, or allow time for delivery at the end (exitTimeoutMs).',
   isWaiting: true,
@@ -100,11 +100,14 @@ export class ExitDrain {
   /** Returns when all work is either delivered or given up. Never throws. */
   drain(drainables: ReadonlySet<Drainable>): void {
     if (this.#isDraining) return // a listener logged during the drain, which delivers that event, too
-    for (const one of [...drainables]) one.settleWithoutRequests()
+    const isLoggedAtEnd = this.#hasDrained
+    this.#hasDrained ||= drainables.size > 0
+    for (const one of [...drainables]) {
+      one.settleWithoutRequests()
+      if (one.exitTimeoutMs === 0) one.dropRemaining({ ...withoutTime, isLoggedAtEnd })
+    }
     if (drainables.size === 0) return
     this.#isDraining = true
-    const isLoggedAtEnd = this.#hasDrained
-    this.#hasDrained = true
     const startedAtMs = monotonicMs()
     try {
       this.#client ??= new WorkerHttpClient()

@@ -1,7 +1,7 @@
 import type { Diagnostics } from '../accounting/diagnostics.ts'
 import type { Ledger } from '../accounting/ledger.ts'
 import type { Sender } from '../delivery/sender.ts'
-import { type LossWords, loggedWithoutEnd, outOfTime, withoutTime } from '../exit/drain-at-exit.ts'
+import { type LossWords, loggedWithoutEnd, outOfTime } from '../exit/drain-at-exit.ts'
 import {
   type ExitDrainable,
   holdExitHooks,
@@ -110,7 +110,6 @@ export class ShipperAtExit implements ExitDrainable {
     diagnostics.emitDue() // a listener has ended the process
     drain.dropUntriggered()
     intakeDrops().reportAll()
-    if (this.exitTimeoutMs === 0) this.dropRemaining(withoutTime)
   }
 
   sendNow(): void {
