@@ -1,4 +1,5 @@
 import { builtinModule } from './node-version.ts'
+import { outsideRequests } from './outside-requests.ts'
 
 /**
  * Node's own timers and clocks. Test frameworks (Jest, Sinon, Vitest, node:test) replace the globals with fakes.
@@ -10,8 +11,18 @@ import { builtinModule } from './node-version.ts'
  */
 const { performance } = builtinModule('node:perf_hooks')
 
-export const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate, clearImmediate } =
-  builtinModule('node:timers')
+const timers = builtinModule('node:timers')
+
+export const { clearTimeout, clearInterval, setImmediate, clearImmediate } = timers
+
+/** Timers wait for long, unlike immediates, and so would keep the context of the code that sets them. */
+export const setTimeout = runsOutside(timers.setTimeout)
+export const setInterval = runsOutside(timers.setInterval)
+
+/** Returns a function that sets a timer for a call outside of all requests, whoever sets it. */
+function runsOutside<Start extends (...given: never[]) => unknown>(start: Start): Start {
+  return ((...given: never[]) => outsideRequests(start, ...given)) as Start
+}
 
 /** The longest delay of a timer, in milliseconds: 2^31 - 1. */
 export const maxTimeoutMs = 0x7fffffff

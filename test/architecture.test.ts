@@ -30,6 +30,7 @@ const common = [
   'files/',
   'own-listeners',
   'own-properties',
+  'outside-requests',
   'text/',
   'stack-reserve',
   'time',
@@ -111,7 +112,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
     packages: ['@bufbuild/protobuf', '@bufbuild/protobuf/wire', '@bufbuild/protobuf/wkt', 'valibot'],
   },
   'emulator/': {
-    parts: ['node-version', 'options/loopback', 'own-properties', 'text/', 'time'],
+    parts: ['node-version', 'options/loopback', 'outside-requests', 'own-properties', 'text/', 'time'],
   },
   // Common
   'options/': {
@@ -136,7 +137,8 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'own-properties': { parts: [] },
   'text/': { parts: [] },
   'stack-reserve': { parts: [] },
-  time: { parts: ['node-version'] },
+  time: { parts: ['node-version', 'outside-requests'] },
+  'outside-requests': { parts: ['node-version'] },
   'node-version': { parts: [] },
   'files/': { parts: ['node-version', 'time'] },
   'number-ranges': { parts: [] },
@@ -157,7 +159,9 @@ const entryPoints: Readonly<Record<string, MayLoad>> = {
   './winston': { parts: ['winston', ...core], packages: ['valibot', 'winston-transport'] },
   './otel': { parts: ['otel', ...core], packages: ['valibot'] },
   './org': { parts: ['org', 'org/', 'http/', ...common], packages: ['valibot'] },
-  './emulator': { parts: ['emulator', 'emulator/', 'options/', 'node-version', 'own-properties', 'text/', 'time'] },
+  './emulator': {
+    parts: ['emulator', 'emulator/', 'options/', 'node-version', 'outside-requests', 'own-properties', 'text/', 'time'],
+  },
 }
 
 const src = new URL('../src/', import.meta.url)

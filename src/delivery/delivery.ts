@@ -8,6 +8,7 @@ import type { BatchLimits, DatasetQueue } from '../batch/dataset-queue.ts'
 import type { PieceOrigin } from '../batch/refusals.ts'
 import type { Answer } from '../http/exchange.ts'
 import { isThrottled } from '../http/statuses.ts'
+import { outsideRequests } from '../outside-requests.ts'
 import { clearTimeout, maxTimeoutMs, monotonicMs, setTimeout, systemTimeMs } from '../time.ts'
 import { type BatchLoad, Tuner } from './batch-tuning.ts'
 import type { Breaker } from './breaker.ts'
@@ -430,7 +431,7 @@ export class Delivery {
     const onAccepted = (asAccepted: () => Attempt): void => {
       one.asAccepted = asAccepted
     }
-    void this.#deps.send(batch, one.controller.signal, onAccepted).then(onAttempt)
+    outsideRequests(() => void this.#deps.send(batch, one.controller.signal, onAccepted).then(onAttempt))
   }
 
   /** Sends the batch uncompressed if it is time to find out whether the compression is the reason for errors. */

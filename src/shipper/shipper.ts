@@ -8,6 +8,7 @@ import { resolveOptions } from '../options/resolve.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { ShipperOptions } from '../options/shipper-options.ts'
 import type { ResolvedSpool } from '../options/spool-options.ts'
+import { outsideRequests } from '../outside-requests.ts'
 import { wallClockMs } from '../record/clock.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import { beginLogCall, logCalls } from '../record/log-calls.ts'
@@ -71,7 +72,7 @@ export class Shipper {
 
   /** @internal */
   constructor(options: ResolvedOptions) {
-    const core = new Core(options)
+    const core = outsideRequests(() => new Core(options))
     this.#core = core
     this.#intake = core.intake
     this.#minSeverity = core.minSeverity

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { withoutTracing } from '../http/without-tracing.ts'
+import { outsideRequests } from '../outside-requests.ts'
 import { isSocketName, socketName } from './file-names.ts'
 import { fs, identityOf, ownerOnly } from './node-fs.ts'
 
@@ -37,7 +38,9 @@ export class LivenessSocket {
       .unref()
     try {
       // Exclusive: otherwise, in a cluster, the primary process would listen in place of its worker.
-      withShortPath(directory, short => server.listen({ path: join(short, name), exclusive: true }))
+      withShortPath(directory, short => {
+        outsideRequests(() => server.listen({ path: join(short, name), exclusive: true }))
+      })
       if (!server.listening) return undefined
       fs.chmodSync(path, ownerOnly)
       return new LivenessSocket(server, path)
