@@ -106,9 +106,21 @@ export class Connections implements Dispatcher {
     const controller = { abort: (reason: Error) => void request.destroy(reason) }
     let hasAnswer = false
     let isOver = false
+    let hasFinished = false
+    // If the application has replaced `node:http` in its tests, there may be only one of both, and no 'close'.
+    const isSent = (): boolean => hasFinished || request.writableFinished
+    const leave = (): void => {
+      const at = this.#requests.indexOf(request)
+      if (at >= 0) this.#requests.splice(at, 1)
+      if (this.#requests.length === 0) this.#onIdle?.()
+    }
     const fail = (error: NodeJS.ErrnoException): void => {
       if (isOver) return
       isOver = true
+      retryOrReport(error)
+      leave()
+    }
+    const retryOrReport = (error: NodeJS.ErrnoException): void => {
       const wasClosed = error.code === 'ECONNRESET' || error.code === 'EPIPE'
       const isStale = request.reusedSocket && wasClosed && !hasAnswer
       if (!(mayRepeat && (isStale || neededMoreTime(error)))) return handler.onResponseError(controller, error)
@@ -122,32 +134,30 @@ export class Connections implements Dispatcher {
         isOver = true
         this.#readAtMs = monotonicMs()
         // The answer came before the whole body was sent: the rest of the body is of no use.
-        if (!request.writableFinished) request.destroy()
+        if (!isSent()) request.destroy()
         handler.onResponseEnd()
+        leave()
       })
     }
     const takeIfSent = (response: IncomingMessage): void => {
-      if (!request.writableFinished)
-        request.destroy(new Error('the service answered before it had received the request'))
+      if (!isSent()) request.destroy(new Error('the service answered before it had received the request'))
       else if (!isOver) take(response)
     }
     this.#requests.push(request)
+    request.on('finish', () => {
+      hasFinished = true
+    })
     request.on('socket', socket => this.#prepare(socket, request))
     request.on('information', ({ statusCode, headers }) => handler.onResponseStart(controller, statusCode, headers))
     request.on('response', response => {
       hasAnswer = true
       response.on('error', fail)
-      if (request.writableFinished || (response.statusCode as number) >= 300) take(response)
+      if (isSent() || (response.statusCode as number) >= 300) take(response)
       // With TLS, Node notes only at the end of this turn that the body is sent, which may be after the answer.
       else setImmediate(takeIfSent, response)
     })
     request.on('error', fail)
-    request.on('close', () => {
-      const at = this.#requests.indexOf(request)
-      if (at >= 0) this.#requests.splice(at, 1)
-      if (this.#requests.length === 0) this.#onIdle?.()
-      fail(new Error('the connection was closed without an answer'))
-    })
+    request.on('close', () => fail(new Error('the connection was closed without an answer')))
     handler.onRequestStart(controller)
     request.end(body)
   }
