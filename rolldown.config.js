@@ -55,7 +55,7 @@ const code = defineConfig({
       groups: [
         {
           name: 'common',
-          test: /src\/(errors|outcome|own-properties|files|accounting|stack-reserve|time|outside-requests|options|text|http|usage\/statement-text|fields\/value-like-name)|valibot/,
+          test: /src\/(errors|outcome|own-properties|files|accounting|stack-reserve|time|outside-requests|native-promise|options|text|http|usage\/statement-text|fields\/value-like-name)|valibot/,
           priority: 4,
         },
         { name: 'org', test: /src\/org\//, ...ofOption },

@@ -5,6 +5,7 @@
  * - `settlesWithin` tells if work is done, because a caller goes on without work that takes too long.
  * - `beforeAbort` ends a wait by a signal, because one deadline ends several waits, and so does a client that closes.
  */
+import { NativePromise } from './native-promise.ts'
 import { clearImmediate, clearTimeout, monotonicMs, setImmediate, setTimeout } from './time.ts'
 
 export interface TimeLimitOptions {
@@ -63,7 +64,7 @@ export async function settlesWithin(
   timeoutMs: number,
   options?: TimeLimitOptions,
 ): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const { promise, resolve } = NativePromise.withResolvers<boolean>()
   const stopClock = deadline(timeoutMs, () => resolve(false), options)
   const onSettled = (): void => resolve(true)
   work.then(onSettled, onSettled)
@@ -74,7 +75,7 @@ export async function settlesWithin(
 
 /** Settles as `promise` does, or rejects with the result of `reason` once `signal` is aborted. */
 export async function beforeAbort<T>(promise: Promise<T>, signal: AbortSignal, reason: () => Error): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const { promise: aborted, reject } = NativePromise.withResolvers<never>()
   const abort = (): void => reject(reason())
   if (signal.aborted) abort()
   signal.addEventListener('abort', abort)

@@ -1,3 +1,4 @@
+import { NativePromise } from './native-promise.ts'
 import { builtinModule } from './node-version.ts'
 import { outsideRequests } from './outside-requests.ts'
 
@@ -45,7 +46,7 @@ export const { now: systemTimeMs } = Date
 /** `AbortSignal.timeout` as it was when this module was loaded. */
 export const abortAfter: (ms: number) => AbortSignal = AbortSignal.timeout.bind(AbortSignal)
 
-const settled = Promise.resolve()
+const settled = NativePromise.resolve()
 
 /** Calls the function before the event loop goes on. */
 export const onNextTick: (run: () => void) => void = process.nextTick.bind(process)

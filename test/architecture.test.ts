@@ -26,6 +26,7 @@ const common = [
   'outcome',
   'accounting/',
   'options/',
+  'native-promise',
   'node-version',
   'files/',
   'own-listeners',
@@ -82,7 +83,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'shipper/': { parts: [...stages, 'http/', ...common] },
   // Stages
   'record/': {
-    parts: ['accounting/severity', 'stack-reserve', 'text/kind-of-thrown', 'time', 'time-limits'],
+    parts: ['accounting/severity', 'native-promise', 'stack-reserve', 'text/kind-of-thrown', 'time', 'time-limits'],
     packages: ['logform'],
   },
   'batch/': { parts: common },
@@ -112,7 +113,15 @@ const parts: Readonly<Record<string, MayLoad>> = {
     packages: ['@bufbuild/protobuf', '@bufbuild/protobuf/wire', '@bufbuild/protobuf/wkt', 'valibot'],
   },
   'emulator/': {
-    parts: ['node-version', 'options/loopback', 'outside-requests', 'own-properties', 'text/', 'time'],
+    parts: [
+      'native-promise',
+      'node-version',
+      'options/loopback',
+      'outside-requests',
+      'own-properties',
+      'text/',
+      'time',
+    ],
   },
   // Common
   'options/': {
@@ -128,22 +137,25 @@ const parts: Readonly<Record<string, MayLoad>> = {
     ],
     packages: ['valibot'],
   },
-  'http/': { parts: ['accounting/diagnostics', 'errors', 'own-properties', 'text/', 'time', 'time-limits'] },
+  'http/': {
+    parts: ['accounting/diagnostics', 'errors', 'native-promise', 'own-properties', 'text/', 'time', 'time-limits'],
+  },
   // The ground floor
-  'accounting/': { parts: ['errors', 'outcome', 'own-listeners', 'text/', 'time'] },
+  'accounting/': { parts: ['errors', 'native-promise', 'outcome', 'own-listeners', 'text/', 'time'] },
   outcome: { parts: [] },
   errors: { parts: ['text/'] },
   'own-listeners': { parts: [] },
   'own-properties': { parts: [] },
   'text/': { parts: [] },
   'stack-reserve': { parts: [] },
-  time: { parts: ['node-version', 'outside-requests'] },
+  time: { parts: ['native-promise', 'node-version', 'outside-requests'] },
+  'native-promise': { parts: [] },
   'outside-requests': { parts: ['node-version'] },
   'node-version': { parts: [] },
   'files/': { parts: ['node-version', 'time'] },
   'number-ranges': { parts: [] },
   'numbered-uid': { parts: [] },
-  'time-limits': { parts: ['time'] },
+  'time-limits': { parts: ['native-promise', 'time'] },
 }
 
 /** Arrows that are forbidden for types as well: the first part must not know that the second exists. */
@@ -160,7 +172,17 @@ const entryPoints: Readonly<Record<string, MayLoad>> = {
   './otel': { parts: ['otel', ...core], packages: ['valibot'] },
   './org': { parts: ['org', 'org/', 'http/', ...common], packages: ['valibot'] },
   './emulator': {
-    parts: ['emulator', 'emulator/', 'options/', 'node-version', 'outside-requests', 'own-properties', 'text/', 'time'],
+    parts: [
+      'emulator',
+      'emulator/',
+      'options/',
+      'native-promise',
+      'node-version',
+      'outside-requests',
+      'own-properties',
+      'text/',
+      'time',
+    ],
   },
 }
 

@@ -1,5 +1,6 @@
 import { isPromise } from 'node:util/types'
 import type { ErrorCode } from '../errors.ts'
+import { NativePromise } from '../native-promise.ts'
 import { prependListener } from '../own-listeners.ts'
 import { kindOfThrown } from '../text/kind-of-thrown.ts'
 import { type Redact, toMessageLine } from '../text/short-line.ts'
@@ -183,7 +184,8 @@ export class Diagnostics {
     for (const listener of [...this.#listeners[name]]) {
       try {
         const result = (listener as (notice: unknown) => unknown)(notice)
-        if (isPromise(result)) Promise.prototype.then.call(result, undefined, error => this.#listenerThrew(name, error))
+        if (isPromise(result))
+          NativePromise.prototype.then.call(result, undefined, error => this.#listenerThrew(name, error))
       } catch (error) {
         this.#listenerThrew(name, error)
       }

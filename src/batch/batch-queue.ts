@@ -1,4 +1,5 @@
 import type { Severity } from '../accounting/severity.ts'
+import { NativePromise } from '../native-promise.ts'
 import type { Line } from '../record/event-to-line.ts'
 import { openBatchBytes, useDiskBytes } from '../stack-reserve.ts'
 import { monotonicMs, nextTurn, queueMicrotask } from '../time.ts'
@@ -379,7 +380,7 @@ export class BatchQueue {
 
   /** Resolves when the batches that are unsettled now are settled. */
   #whenFlushed(): Promise<void> | undefined {
-    const flush: Flush = { batches: 0, ...Promise.withResolvers<void>() }
+    const flush: Flush = { batches: 0, ...NativePromise.withResolvers<void>() }
     for (const [batch, earlier] of this.#unsettled) {
       if (earlier !== undefined || batch.count === 0) continue
       this.#unsettled.set(batch, flush)

@@ -1,4 +1,5 @@
 import { type Compressed, codecs, type Encoding, encodings, type FrameStream } from '../http/encodings.ts'
+import { NativePromise } from '../native-promise.ts'
 import { builtinModule } from '../node-version.ts'
 
 /** `builtinModule` replaces `import`, which would read every export of the module (0.7 ms). */
@@ -57,7 +58,7 @@ export class Compressors {
       this.#atOnce++
       return
     }
-    const { promise, resolve } = Promise.withResolvers<void>()
+    const { promise, resolve } = NativePromise.withResolvers<void>()
     this.#waiting.push(resolve)
     await promise
   }
@@ -84,7 +85,7 @@ class Compressor {
 
   async compress(bytes: Buffer): Promise<Buffer> {
     const { stream, reset } = this.#frames
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const { promise, resolve, reject } = NativePromise.withResolvers<void>()
     stream.once('error', reject)
     stream.write(bytes, () => resolve())
     await promise

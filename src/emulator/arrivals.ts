@@ -1,3 +1,4 @@
+import { NativePromise } from '../native-promise.ts'
 import { delay } from '../time.ts'
 import type { Store } from './store.ts'
 
@@ -25,7 +26,7 @@ export class Arrivals {
   async wait(dataset: string, count: number, timeoutMs: number): Promise<Outcome> {
     if (this.#store.count(dataset) >= count) return 'arrived'
     if (this.#isEnded) return 'closed'
-    const { promise, resolve } = Promise.withResolvers<Outcome>()
+    const { promise, resolve } = NativePromise.withResolvers<Outcome>()
     const waiting = { dataset, count, settle: resolve }
     const timer = new AbortController()
     this.#waiting.add(waiting)

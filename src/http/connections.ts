@@ -1,5 +1,6 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
+import { NativePromise } from '../native-promise.ts'
 import { ownProperties } from '../own-properties.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { monotonicMs, queueMicrotask, setImmediate } from '../time.ts'
@@ -172,7 +173,7 @@ export class Connections implements Dispatcher {
     this.#agent.maxFreeSockets = 0
     // Node ends an aborted request only when its tunnel is complete.
     this.#requests = this.#requests.filter(({ destroyed }) => !destroyed)
-    const idle = this.#requests.length === 0 ? undefined : Promise.withResolvers<void>()
+    const idle = this.#requests.length === 0 ? undefined : NativePromise.withResolvers<void>()
     this.#onIdle = idle?.resolve
     this.#closeIdle()
     await idle?.promise

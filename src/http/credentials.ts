@@ -1,3 +1,4 @@
+import { NativePromise } from '../native-promise.ts'
 import { Secret } from '../text/secret.ts'
 import type { TextKind } from '../text/short-line.ts'
 
@@ -34,7 +35,7 @@ export class Credentials {
    */
   proof(salt: string): Promise<string> {
     const { scrypt } = process.getBuiltinModule('node:crypto')
-    const { promise, resolve, reject } = Promise.withResolvers<string>()
+    const { promise, resolve, reject } = NativePromise.withResolvers<string>()
     scrypt(JSON.stringify(this.#headers), salt, 16, { N: proofCost }, (error, key) =>
       error ? reject(error) : resolve(key.toString('hex')),
     )

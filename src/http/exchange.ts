@@ -1,4 +1,5 @@
 import { isPromise } from 'node:util/types'
+import { NativePromise } from '../native-promise.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { monotonicMs } from '../time.ts'
 import { deadline } from '../time-limits.ts'
@@ -53,7 +54,7 @@ export function exchange(
   onHead?: (status: number, answerSoFar: () => Answer) => void,
 ): Promise<Answer> {
   if (signal.aborted) return Promise.reject(new Error('aborted'))
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const { promise, resolve, reject } = NativePromise.withResolvers<Answer>()
   let controller: DispatchController | undefined
   let head: Pick<Answer, 'status' | 'headers'> | undefined
   let body = Buffer.alloc(0) // one chunk, or grows by doubling: keeping one-byte chunks takes a hundred times as much
@@ -117,7 +118,7 @@ export function exchange(
   try {
     const started: unknown = withoutTracing(() => dispatcher.dispatch(request, handler))
     // An interceptor of the application may be an async function.
-    if (isPromise(started)) Promise.prototype.then.call(started, undefined, fail)
+    if (isPromise(started)) NativePromise.prototype.then.call(started, undefined, fail)
   } catch (error) {
     fail(error)
   }

@@ -2,6 +2,7 @@ import { Connections } from '../http/connections.ts'
 import type { Credentials } from '../http/credentials.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
 import { exchange } from '../http/exchange.ts'
+import { NativePromise } from '../native-promise.ts'
 import { ownProperties } from '../own-properties.ts'
 import type { Redact } from '../text/short-line.ts'
 import { monotonicMs, systemTimeMs } from '../time.ts'
@@ -158,7 +159,7 @@ export class OrgClient {
   }
 
   async #wait(ms: number, signal: AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
+    const { promise, resolve } = NativePromise.withResolvers<void>()
     const stopClock = deadline(ms, resolve, { keepsAlive: this.#keepsAlive })
     await beforeAbort(promise, signal, () => this.#cutShort(signal, 'the service')).finally(stopClock)
   }

@@ -1,3 +1,4 @@
+import { NativePromise } from '../native-promise.ts'
 import { monotonicMs } from '../time.ts'
 import type { Report, Share } from './fleet-redis.ts'
 
@@ -16,7 +17,7 @@ export class SharedLicense {
   #mayRead = false
   #isReachable = true
   /** Resolves when Redis has been asked the next time, with or without success. */
-  #nextAnswer = Promise.withResolvers<void>()
+  #nextAnswer = NativePromise.withResolvers<void>()
 
   /** @param askSoon requests an early call to Redis; its result goes to `take` or `onUnreachable` */
   constructor(askSoon: () => void) {
@@ -94,7 +95,7 @@ export class SharedLicense {
 
   #wakeWaiters(): void {
     const { resolve } = this.#nextAnswer
-    this.#nextAnswer = Promise.withResolvers()
+    this.#nextAnswer = NativePromise.withResolvers()
     resolve()
   }
 }

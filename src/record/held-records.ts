@@ -1,4 +1,5 @@
 import type { Severity } from '../accounting/severity.ts'
+import { NativePromise } from '../native-promise.ts'
 import { clearTimeout, monotonicMs, setTimeout } from '../time.ts'
 import { eventToLine } from './event-to-line.ts'
 import type { Alterations } from './event-to-plain.ts'
@@ -83,7 +84,7 @@ export class HeldRecords {
   #isReleased = false
 
   constructor(resource: OtelResource, keeper: Keeper) {
-    const { promise, resolve } = Promise.withResolvers<void>()
+    const { promise, resolve } = NativePromise.withResolvers<void>()
     this.whenReleased = promise
     this.#resolve = resolve
     this.#keeper = keeper

@@ -1,3 +1,4 @@
+import { NativePromise } from '../native-promise.ts'
 import { monotonicMs } from '../time.ts'
 import { settlesWithin } from '../time-limits.ts'
 
@@ -19,7 +20,7 @@ export class OpenCallbacks {
   async wait(timeoutMs: number): Promise<number> {
     if (this.#count === 0) return timeoutMs
     const startedAtMs = monotonicMs()
-    const { promise, resolve } = Promise.withResolvers<void>()
+    const { promise, resolve } = NativePromise.withResolvers<void>()
     this.#onNone = resolve
     await settlesWithin(promise, timeoutMs)
     return Math.max(timeoutMs - (monotonicMs() - startedAtMs), 0)

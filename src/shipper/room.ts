@@ -1,5 +1,6 @@
 import type { BatchQueue } from '../batch/batch-queue.ts'
 import type { MemoryBudget } from '../batch/memory-budget.ts'
+import { NativePromise } from '../native-promise.ts'
 import type { Spool } from '../spool/spool.ts'
 import { clearTimeout, setTimeout } from '../time.ts'
 
@@ -50,7 +51,7 @@ export class Room {
   async whenFree(signal: AbortSignal): Promise<void> {
     while (!this.isFree && !signal.aborted) {
       this.#deps.batchQueue.spill()
-      const { promise, resolve } = Promise.withResolvers<void>()
+      const { promise, resolve } = NativePromise.withResolvers<void>()
       const timer = setTimeout(resolve, checkEveryMs)
       const wake = (): void => resolve()
       signal.addEventListener('abort', wake)
