@@ -1,5 +1,5 @@
 import type { LookupAddress } from 'node:dns'
-import type { LookupFunction, Socket } from 'node:net'
+import type { LookupFunction, Socket, TcpNetConnectOpts } from 'node:net'
 import { monotonicMs } from '../time.ts'
 import { deadline } from '../time-limits.ts'
 
@@ -67,9 +67,12 @@ export class AddressChoice {
     return this.#lookingUp !== undefined
   }
 
-  /** The options of the next connection. */
-  get options(): { readonly autoSelectFamilyAttemptTimeout: number; readonly lookup: LookupFunction } {
-    return { autoSelectFamilyAttemptTimeout: this.#attemptMs, lookup: this.#lookup }
+  /**
+   * The options of the next connection. Node tries every address, although the application may have turned that off
+   * because of the 250 ms.
+   */
+  get options(): Pick<TcpNetConnectOpts, 'autoSelectFamily' | 'autoSelectFamilyAttemptTimeout' | 'lookup'> {
+    return { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: this.#attemptMs, lookup: this.#lookup }
   }
 
   /**

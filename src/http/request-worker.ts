@@ -125,7 +125,8 @@ export function runRequestWorker(): void {
     agents[key] = agent
     const usedMs = attemptMs ?? request.attemptMs ?? net.getDefaultAutoSelectFamilyAttemptTimeout()
     const { method, path, headers } = request
-    const options = { method, path, headers, agent, lookup, autoSelectFamilyAttemptTimeout: usedMs }
+    const addresses = { lookup, autoSelectFamily: true, autoSelectFamilyAttemptTimeout: usedMs }
+    const options = { method, path, headers, agent, ...addresses }
     const outgoing = http.request(url, Object.assign({}, request.tls, options) as RequestOptions)
     outgoing.on('socket', socket => {
       if (!socket.connecting) return

@@ -1,6 +1,7 @@
 /** Names with several addresses, of which some are dead or distant. */
+import type { LookupOptions } from 'node:dns'
 import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, getDefaultAutoSelectFamily, type Socket, setDefaultAutoSelectFamily } from 'node:net'
 import { MessageChannel, Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { AddressChoice } from '../../src/http/address-choice.ts'
@@ -71,18 +72,19 @@ function resolveAllTo(...addresses: string[]): void {
   const found = addresses.map(address => ({ address, family: 4 }))
   vi.spyOn(process.getBuiltinModule('node:dns'), 'lookup').mockImplementation(((
     _name: string,
-    _options: object,
-    callback: (error: null, found: object) => void,
-  ) => setImmediate(callback, null, found)) as never)
+    { all }: LookupOptions,
+    callback: (error: null, found: unknown, family?: number) => void,
+  ) => (all ? setImmediate(callback, null, found) : setImmediate(callback, null, addresses[0], 4))) as never)
 }
 
-/** Starts a worker for requests in which every name stands for these addresses. */
+/** Starts a worker for requests in which every name stands for these addresses. A flag of Node holds for workers, too. */
 function startRequestWorker(...addresses: string[]) {
   const { port1, port2 } = new MessageChannel()
   const [replies, end] = [new Int32Array(new SharedArrayBuffer(4)), new Int32Array(new SharedArrayBuffer(4))]
   const lookup = `require('node:dns').lookup = (name, options, callback) =>
     setImmediate(callback, null, ${JSON.stringify(addresses)}.map(address => ({ address, family: 4 })))`
-  const worker = new Worker(`${lookup};(${runRequestWorker})()`, {
+  const flag = `require('node:net').setDefaultAutoSelectFamily(false)`
+  const worker = new Worker(`${lookup};${flag};(${runRequestWorker})()`, {
     eval: true,
     workerData: { port: port2, replies, end },
     transferList: [port2],
@@ -241,6 +243,22 @@ describe.skipIf(process.platform !== 'linux')('connections to a name with severa
     while (answers.length < 2) await new Promise(setImmediate)
     answers[1]?.(null, [{ address: '127.0.0.1', family: 4 }])
     expect(await third).toBe(200)
+    await connections.close()
+    await server.close()
+  })
+
+  it('try every address, also if the application has turned that off', async () => {
+    const server = await startRawServer(socket => socket.end(ok))
+    const port = Number(new URL(server.url).port)
+    resolveAllTo('127.0.0.3', '127.0.0.1') // the first one refuses
+    const connections = new Connections(`http://service.test:${port}`, 1)
+    const wasOn = getDefaultAutoSelectFamily()
+    setDefaultAutoSelectFamily(false)
+    try {
+      expect(await ask(connections, port)).toBe(200)
+    } finally {
+      setDefaultAutoSelectFamily(wasOn)
+    }
     await connections.close()
     await server.close()
   })
