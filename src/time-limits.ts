@@ -67,10 +67,30 @@ export async function settlesWithin(
   const { promise, resolve } = NativePromise.withResolvers<boolean>()
   const stopClock = deadline(timeoutMs, () => resolve(false), options)
   const onSettled = (): void => resolve(true)
-  work.then(onSettled, onSettled)
+  const waiting = waitersFor(work)
+  waiting.add(onSettled)
   const isSettled = await promise
   stopClock()
+  waiting.delete(onSettled)
   return isSettled
+}
+
+type Waiters = Set<() => void>
+
+/** The callers that wait for the same work. A promise itself would keep each caller, also when its time is up. */
+const waitersByWork = new WeakMap<Promise<unknown>, Waiters>()
+
+function waitersFor(work: Promise<unknown>): Waiters {
+  const known = waitersByWork.get(work)
+  if (known !== undefined) return known
+  const waiters: Waiters = new Set()
+  const settle = (): void => {
+    waitersByWork.delete(work)
+    for (const onSettled of waiters) onSettled()
+  }
+  waitersByWork.set(work, waiters)
+  work.then(settle, settle)
+  return waiters
 }
 
 /** Settles as `promise` does, or rejects with the result of `reason` once `signal` is aborted. */

@@ -46,6 +46,8 @@ interface Flush extends PromiseWithResolvers<void> {
   batches: number
 }
 
+const nothingPending = NativePromise.resolve()
+
 /**
  * Collects lines into batches, in one queue for each dataset. Resolves a flush when the lines of that moment are
  * settled.
@@ -225,13 +227,16 @@ export class BatchQueue {
     return choice.without?.has(dataset) !== true && (!choice.isAccepted || this.#acceptances.isAccepted(dataset))
   }
 
-  /** Makes every open batch due. Resolves when all lines that are pending now have been delivered or dropped. */
-  async flush(): Promise<void> {
+  /**
+   * Makes every open batch due. Resolves when all lines that are pending now have been delivered or dropped. Callers that
+   * wait for the same lines get the same promise.
+   */
+  flush(): Promise<void> {
     for (const queue of this.#queues.values()) queue.flush()
     // Noted before requests start: requests may log lines, and this flush does not wait for such lines.
     const flushed = this.#whenFlushed()
     this.#listeners.onReady()
-    await flushed
+    return flushed
   }
 
   /** Makes the open batches due that have a line for which a caller waits. */
@@ -379,7 +384,7 @@ export class BatchQueue {
   }
 
   /** Resolves when the batches that are unsettled now are settled. */
-  #whenFlushed(): Promise<void> | undefined {
+  #whenFlushed(): Promise<void> {
     const flush: Flush = { batches: 0, ...NativePromise.withResolvers<void>() }
     for (const [batch, earlier] of this.#unsettled) {
       if (earlier !== undefined || batch.count === 0) continue
@@ -387,7 +392,7 @@ export class BatchQueue {
       flush.batches++
     }
     if (flush.batches > 0) this.#flushes.push(flush)
-    return this.#flushes.at(-1)?.promise
+    return this.#flushes.at(-1)?.promise ?? nothingPending
   }
 
   /**

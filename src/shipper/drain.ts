@@ -9,6 +9,7 @@ import { settlesWithin } from '../time-limits.ts'
 import type { HeldEvents } from './held-events.ts'
 import type { TraceHold } from './intake/trace-hold.ts'
 import type { Pipeline } from './pipeline.ts'
+import type { SpoolCoordinator } from './spool-coordinator.ts'
 
 export interface DrainDeps {
   readonly pipeline: Pipeline
@@ -57,22 +58,29 @@ export class Drain {
    * Flushes all batches, including batches that this process can adopt from the spool. `onReleased` may ship a last
    * event once the held events are released.
    */
-  async flushAll(onReleased?: () => void): Promise<void> {
-    const { batchQueue, spool } = this.#deps.pipeline
-    const adopted = spool?.adoptOrphans()
+  flushAll(onReleased?: () => void): Promise<void> {
+    const { spool } = this.#deps.pipeline
+    return spool === undefined ? this.flushAtHand(onReleased) : this.#flushWithOrphans(spool, onReleased)
+  }
+
+  async #flushWithOrphans(spool: SpoolCoordinator, onReleased: (() => void) | undefined): Promise<void> {
+    const { batchQueue } = this.#deps.pipeline
+    const adopted = spool.adoptOrphans()
     await this.flushAtHand(onReleased)
-    for (let hasMore = await adopted; hasMore; hasMore = await spool?.adoptOrphans()) await batchQueue.flush()
-    if (adopted !== undefined) await batchQueue.flush()
+    for (let hasMore = await adopted; hasMore; hasMore = await spool.adoptOrphans()) await batchQueue.flush()
+    await batchQueue.flush()
   }
 
   /** Flushes the events of this process, including held events. */
-  async flushAtHand(onReleased?: () => void): Promise<void> {
-    const { batchQueue } = this.#deps.pipeline
+  flushAtHand(onReleased?: () => void): Promise<void> {
     const released = this.#deps.heldEvents.release()
-    if (released === undefined) {
-      onReleased?.()
-      return batchQueue.flush()
-    }
+    if (released !== undefined) return this.#flushReleased(released, onReleased)
+    onReleased?.()
+    return this.#deps.pipeline.batchQueue.flush()
+  }
+
+  async #flushReleased(released: Promise<unknown>, onReleased: (() => void) | undefined): Promise<void> {
+    const { batchQueue } = this.#deps.pipeline
     const flushed = batchQueue.flush()
     await released
     onReleased?.()
