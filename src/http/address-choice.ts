@@ -131,12 +131,17 @@ export class AddressChoice {
     }
     const started = { sinceMs: nowMs, callbacks: [callback] }
     this.#lookingUp = started
-    process.getBuiltinModule('node:dns').lookup(hostname, options, (error, found, family) => {
+    const answer: LookupCallback = (error, found, family) => {
       if (this.#lookingUp === started) this.#lookingUp = undefined
       if (Array.isArray(found)) this.#found = found
       const ordered = Array.isArray(found) ? this.#ordered(found) : found
       for (const one of started.callbacks.splice(0)) one(error, ordered, family)
-    })
+    }
+    try {
+      process.getBuiltinModule('node:dns').lookup(hostname, options, answer)
+    } catch (error) {
+      answer(error as NodeJS.ErrnoException, []) // a function that the application has put in the place of Node's threw
+    }
   }
 
   #ordered(found: readonly LookupAddress[]): LookupAddress[] {

@@ -247,6 +247,20 @@ describe.skipIf(process.platform !== 'linux')('connections to a name with severa
     await server.close()
   })
 
+  it('look up again at once after a lookup that throws, as a replaced one may', async () => {
+    const server = await startRawServer(socket => socket.end(ok))
+    const port = Number(new URL(server.url).port)
+    vi.spyOn(process.getBuiltinModule('node:dns'), 'lookup').mockImplementation(() => {
+      throw new Error('no names today')
+    })
+    const connections = new Connections(`http://service.test:${port}`, 1)
+    expect(await ask(connections, port)).toBe('no names today')
+    resolveAllTo('127.0.0.1')
+    expect(await ask(connections, port)).toBe(200)
+    await connections.close()
+    await server.close()
+  })
+
   it('try every address, also if the application has turned that off', async () => {
     const server = await startRawServer(socket => socket.end(ok))
     const port = Number(new URL(server.url).port)
