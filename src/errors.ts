@@ -52,10 +52,10 @@ export type ErrorCode =
   /** A listener or function of the application threw, or the function returned a value of no use. */
   | 'LOGFERRY_CALLBACK_THREW'
 
-/** The properties of an error about an option that cannot be used. */
+/** The properties of an error about an option or an argument that cannot be used. */
 export interface InvalidOption {
   readonly code: 'LOGFERRY_INVALID_OPTION'
-  /** Name of the option, with dots for nested options: `baseUrl.eu`. */
+  /** Name of the option or argument, with dots for nested options: `baseUrl.eu`. */
   readonly option: string
 }
 
@@ -74,8 +74,28 @@ export function invalidOption(
   got: string,
   kind: 'type' | 'range' = 'type',
 ): (TypeError | RangeError) & InvalidOption {
-  const message = toMessageLine(`logferry: option \`${option}\` must be ${expected}; got ${got}`)
-  return misusedOption(option, kind === 'type' ? new TypeError(message) : new RangeError(message))
+  return invalid('option', option, expected, got, kind)
+}
+
+/** Creates the error for an argument that cannot be used, as `invalidOption` does for an option. */
+export function invalidArgument(
+  argument: string,
+  expected: string,
+  got: string,
+  kind: 'type' | 'range' = 'type',
+): (TypeError | RangeError) & InvalidOption {
+  return invalid('argument', argument, expected, got, kind)
+}
+
+function invalid(
+  what: 'option' | 'argument',
+  name: string,
+  expected: string,
+  got: string,
+  kind: 'type' | 'range',
+): (TypeError | RangeError) & InvalidOption {
+  const message = toMessageLine(`logferry: ${what} \`${name}\` must be ${expected}; got ${got}`)
+  return misusedOption(name, kind === 'type' ? new TypeError(message) : new RangeError(message))
 }
 
 /** Marks an error as the refusal of one option. */

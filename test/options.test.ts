@@ -7,7 +7,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import { ingestPath } from '../src/delivery/request.ts'
 import { startEmulator } from '../src/emulator.ts'
 import type { ResolvedTls } from '../src/http/verified-tls.ts'
-import { createShipper, type TlsOptions } from '../src/index.ts'
+import { createShipper, type Shipper, type TlsOptions } from '../src/index.ts'
 import { withEnvironment } from '../src/options/environment.ts'
 import { type Definitions, integer } from '../src/options/option.ts'
 import { resolveOptions } from '../src/options/resolve.ts'
@@ -202,9 +202,22 @@ describe.each([null, 'https://logs.example', 5, [], () => good])('%j in place of
     ['the processor', given => new LogferryLogRecordProcessor(given)],
     ['the client of the organization', createOrgClient],
   ])('is refused when %s is made', (_, make) => {
-    const message = expect.stringMatching(/^logferry: option `options` must be an object; got (null|an? .*)$/)
+    const message = expect.stringMatching(/^logferry: argument `options` must be an object; got (null|an? .*)$/)
     const refused = { name: 'TypeError', code: 'LOGFERRY_INVALID_OPTION', option: 'options', message }
     expect(() => make(options as never)).toThrow(expect.objectContaining(refused))
+  })
+})
+
+describe('an error about an argument', () => {
+  it.each<[string, (shipper: Shipper) => unknown]>([
+    ['severity', shipper => shipper.setMinSeverity('INFO' as never)],
+    ['options', shipper => shipper.setMinSeverity('info', null as never)],
+    ['options', shipper => shipper.usage([] as never)],
+  ])('calls %s an argument, not an option', (argument, call) => {
+    const shipper = createShipper(good)
+    const message = expect.stringContaining(`logferry: argument \`${argument}\` must be `)
+    const refused = { code: 'LOGFERRY_INVALID_OPTION', option: argument, message }
+    expect(() => call(shipper)).toThrow(expect.objectContaining(refused))
   })
 })
 

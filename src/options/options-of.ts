@@ -1,4 +1,4 @@
-import { invalidOption } from '../errors.ts'
+import { invalidArgument } from '../errors.ts'
 import { ownProperties } from '../own-properties.ts'
 import { kindOf } from './described.ts'
 
@@ -10,5 +10,5 @@ import { kindOf } from './described.ts'
 export function optionsOf<Options extends object>(given: Options | undefined): Partial<Options> {
   if (given === undefined) return ownProperties({})
   if (typeof given === 'object' && given !== null && !Array.isArray(given)) return ownProperties(given)
-  throw invalidOption('options', 'an object', kindOf(given))
+  throw invalidArgument('options', 'an object', kindOf(given))
 }

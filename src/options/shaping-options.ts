@@ -1,5 +1,5 @@
 import { type Severity, type SeverityName, severities } from '../accounting/severity.ts'
-import { invalidOption } from '../errors.ts'
+import { invalidArgument, invalidOption } from '../errors.ts'
 import { ownProperties } from '../own-properties.ts'
 import { isFunction } from './checks.ts'
 import { described, describedWord, kindOf, kindOfMistake } from './described.ts'
@@ -141,14 +141,14 @@ export function resolveShaping(options: ShapingOptions): ResolvedShaping {
 }
 
 /**
- * Checks the name of a severity.
+ * Checks the name of a severity, the argument of `setMinSeverity`.
  *
  * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if there is no severity of that name
  */
-export function checkedSeverity(name: unknown, option: string): SeverityName {
+export function checkedSeverity(name: unknown): SeverityName {
   const found = severities.find(severity => severity === name)
   if (found === undefined)
-    throw invalidOption(option, expectedSeverity, describedWord(name), kindOfMistake(name, 'string'))
+    throw invalidArgument('severity', expectedSeverity, describedWord(name), kindOfMistake(name, 'string'))
   return found
 }
 

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { invalidOption } from '../errors.ts'
+import { invalidArgument, invalidOption } from '../errors.ts'
 import { checked } from '../options/checked.ts'
 import { kindOf, kindOfMistake } from '../options/described.ts'
 import { option } from '../options/option.ts'
@@ -21,7 +21,7 @@ const updateOptions = {
  */
 export function checkedId(id: unknown): string {
   if (isPathSegment(id)) return id
-  throw invalidOption(
+  throw invalidArgument(
     'id',
     'the id of an organization (1 to 1024 characters, no control characters, not "." or "..")',
     kindOf(id),
@@ -32,7 +32,7 @@ export function checkedId(id: unknown): string {
 /** @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` */
 export function checkedUpdate(update: unknown): OrgUpdate {
   if (typeof update !== 'object' || update === null || Array.isArray(update)) {
-    throw invalidOption('update', 'an object with a name', kindOf(update))
+    throw invalidArgument('update', 'an object with a name', kindOf(update))
   }
   const { name, region } = checked(updateOptions, update)
   if (name === undefined) throw invalidOption('name', 'a string', 'nothing')

@@ -1,5 +1,5 @@
 import { diagnosticNames } from '../accounting/diagnostics.ts'
-import { invalidOption } from '../errors.ts'
+import { invalidArgument } from '../errors.ts'
 import { describedWord, kindOf } from '../options/described.ts'
 
 /**
@@ -9,7 +9,7 @@ import { describedWord, kindOf } from '../options/described.ts'
  */
 export function checkListener(event: unknown, listener: unknown): void {
   if (!diagnosticNames.some(name => name === event)) {
-    throw invalidOption('event', `one of ${diagnosticNames.join(', ')}`, describedWord(event))
+    throw invalidArgument('event', `one of ${diagnosticNames.join(', ')}`, describedWord(event))
   }
-  if (typeof listener !== 'function') throw invalidOption('listener', `a function for '${event}'`, kindOf(listener))
+  if (typeof listener !== 'function') throw invalidArgument('listener', `a function for '${event}'`, kindOf(listener))
 }

@@ -225,8 +225,8 @@ export class Shipper {
    * @param severity `trace`, `debug`, `info`, `warn`, `error` or `fatal`
    * @param options.forMs time after which the minimum goes back to its last permanent value, in milliseconds, 1 to
    * 2 147 483 647; without it, the change is permanent
-   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `severity` is none of these, or `forMs` is not
-   * a number from 1 to 2 147 483 647
+   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `severity` is none of these, `options` is not an
+   * object or has another name, or `forMs` is not a number from 1 to 2 147 483 647
    */
   setMinSeverity(severity: SeverityName, options: { readonly forMs?: number | undefined } = {}): void {
     this.#minSeverity.set(severity, options)

@@ -125,7 +125,7 @@ describe('invalid arguments reject, and no request is made', () => {
     await expect(client.update('acme', update as never)).rejects.toMatchObject({
       code: 'LOGFERRY_INVALID_OPTION',
       option,
-      message: `logferry: option \`${option}\` must be ${message}`,
+      message: `logferry: ${option === 'update' ? 'argument' : 'option'} \`${option}\` must be ${message}`,
     })
   })
 
