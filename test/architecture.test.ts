@@ -83,7 +83,15 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'shipper/': { parts: [...stages, 'http/', ...common] },
   // Stages
   'record/': {
-    parts: ['accounting/severity', 'native-promise', 'stack-reserve', 'text/kind-of-thrown', 'time', 'time-limits'],
+    parts: [
+      'accounting/severity',
+      'native-promise',
+      'stack-reserve',
+      'text/kind-of-thrown',
+      'text/kind-of-value',
+      'time',
+      'time-limits',
+    ],
     packages: ['logform'],
   },
   'batch/': { parts: common },

@@ -1,4 +1,5 @@
 import { isDate, isMap, isPromise, isSet } from 'node:util/types'
+import { kindOfValue } from '../text/kind-of-value.ts'
 
 /**
  * Describes a value for an error. Shows numbers and booleans, but no texts: any option may get a token, or an address
@@ -35,10 +36,9 @@ export function kindOf(value: unknown): string {
   if (value === '') return 'an empty string'
   if (typeof value === 'string')
     return `a string of ${value.length} ${value.length === 1 ? 'character' : 'characters'} (not shown)`
-  if (value === null || value === undefined) return String(value)
   if (Array.isArray(value)) return 'an array'
   const builtIn = builtIns.find(([isOne]) => isOne(value))
-  return builtIn?.[1] ?? `${/^[aeiou]/.test(typeof value) ? 'an' : 'a'} ${typeof value}`
+  return builtIn?.[1] ?? kindOfValue(value)
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { ResolvedCensor } from '../options/resolve-redact.ts'
+import { kindOfValue } from '../text/kind-of-value.ts'
 import { monotonicMs } from '../time.ts'
 import { charactersLeft } from './is-plain-data.ts'
 import type { Plain } from './plain.ts'
@@ -71,7 +72,7 @@ export class Censor {
       default:
         if (replacement === null) return null
         handleRejection(replacement)
-        throw new NoCensorResult(typeof replacement)
+        throw new NoCensorResult(kindOfValue(replacement))
     }
   }
 
@@ -113,7 +114,7 @@ export class NoCensorResult extends TypeError {
     this.#got = got
   }
 
-  /** Returns the type of the result, or `undefined` if another value was thrown. Reads nothing of that value. */
+  /** Returns the kind of the result, or `undefined` if another value was thrown. Reads nothing of that value. */
   static gotBy(thrown: unknown): string | undefined {
     return typeof thrown === 'object' && thrown !== null && #got in thrown ? thrown.#got : undefined
   }

@@ -1,3 +1,5 @@
+import { kindOfValue } from './kind-of-value.ts'
+
 const plainName = /^[\w$.]{0,60}(?:Error|Exception)$/
 
 /**
@@ -8,11 +10,11 @@ const plainName = /^[\w$.]{0,60}(?:Error|Exception)$/
  */
 export function kindOfThrown(thrown: unknown): string {
   try {
-    if (!(thrown instanceof Error)) return typeof thrown
+    if (!(thrown instanceof Error)) return kindOfValue(thrown)
     const name: unknown = thrown.name
     return typeof name === 'string' && plainName.test(name) ? name : 'Error'
   } catch {
-    return typeof thrown
+    return kindOfValue(thrown)
   }
 }
 

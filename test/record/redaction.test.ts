@@ -396,9 +396,9 @@ describe('censors', () => {
 
   it.each<[string, CensorFunction, string]>([
     ['throws', () => JSON.parse('{secret'), 'redact.censor threw SyntaxError'],
-    ['returns an object', (() => ({})) as never, 'redact.censor returned object'],
-    ['returns a promise', (async () => 'x') as never, 'redact.censor returned object'],
-    ['returns a BigInt', (() => 1n) as never, 'redact.censor returned bigint'],
+    ['returns an object', (() => ({})) as never, 'redact.censor returned an object'],
+    ['returns a promise', (async () => 'x') as never, 'redact.censor returned an object'],
+    ['returns a BigInt', (() => 1n) as never, 'redact.censor returned a bigint'],
   ])('that fail give no line: a function that %s', (_, censor, problem) => {
     const redaction = redactionOf({ paths: ['secret'], censor })
     expect(redaction.toLine({ secret: 'x' }, undefined, undefined, maxBytes, { ...none })).toBeUndefined()
