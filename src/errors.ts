@@ -55,7 +55,7 @@ export type ErrorCode =
 /** The properties of an error about an option or an argument that cannot be used. */
 export interface InvalidOption {
   readonly code: 'LOGFERRY_INVALID_OPTION'
-  /** Name of the option or argument, with dots for nested options: `baseUrl.eu`. */
+  /** Name of the option or argument: `baseUrl.eu` for a nested option, `redact[0]` for an item of an array. */
   readonly option: string
 }
 

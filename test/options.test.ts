@@ -243,7 +243,7 @@ describe('invalid options throw when the shipper is made', () => {
     [
       'a star inside a path',
       { ...good, fields: { asText: ['a.*.b'] } },
-      'fields.asText.0',
+      'fields.asText[0]',
       /only at its end/,
       'RangeError',
     ],
@@ -255,8 +255,8 @@ describe('invalid options throw when the shipper is made', () => {
       'TypeError',
     ],
     ['a promise for a group of options', { ...good, hold: Promise.resolve({}) }, 'hold', /got a promise$/, 'TypeError'],
-    ['an index in a path', { ...good, fields: { asText: ['a[0]'] } }, 'fields.asText.0', /brackets/, 'RangeError'],
-    ['a star alone', { ...good, fields: { asText: ['*'] } }, 'fields.asText.0', /only at its end/, 'RangeError'],
+    ['an index in a path', { ...good, fields: { asText: ['a[0]'] } }, 'fields.asText[0]', /brackets/, 'RangeError'],
+    ['a star alone', { ...good, fields: { asText: ['*'] } }, 'fields.asText[0]', /only at its end/, 'RangeError'],
     ['a list for a group of options', { ...good, fields: [] }, 'fields', /an object: .*; got an array$/, 'TypeError'],
     [
       'an overflow in place of the message',

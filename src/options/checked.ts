@@ -28,7 +28,7 @@ export function checked<D extends Definitions>(definitions: D, options: unknown)
     throw unknownOption(path.at(-1) as string, Object.keys(entriesAt(schema as AnySchema, parents)), parents.join('.'))
   }
   throw invalidOption(
-    path.join('.') || 'options',
+    path.join('.').replace(/\.(\d+)(?=\.|$)/g, '[$1]') || 'options',
     issue.message,
     got(issue, isSecret(definitions, path)),
     hasRightType(issue) ? 'range' : 'type',
