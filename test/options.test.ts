@@ -226,6 +226,8 @@ describe('invalid options throw when the shipper is made', () => {
     ['no options', 'https://logs.example', 'options', /an object; got a string of 20/, 'TypeError'],
     ['null', null, 'options', /an object; got null$/, 'TypeError'],
     ['a list', [good], 'options', /an object; got an array$/, 'TypeError'],
+    ['null for an option', { ...good, region: null }, 'region', /'us' or 'eu'; got null$/, 'TypeError'],
+    ['null for an option that a variable can fill in', { ...good, token: null }, 'token', /; got null$/, 'TypeError'],
     [
       'a limit of fields that is too low',
       { ...good, fields: { max: 19 } },

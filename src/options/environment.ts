@@ -21,9 +21,9 @@ export function withEnvironment(
 ): Readonly<Record<string, unknown>> {
   const options: Record<string, unknown> = ownProperties({ ...given })
   for (const [name, { env, envUnlessGiven = [], fromText }] of Object.entries(definitions)) {
-    if (env === undefined) continue
+    if (env === undefined || options[name] !== undefined) continue
     const isReplaced = envUnlessGiven.some(other => options[other] !== undefined)
-    options[name] = options[name] ?? (isReplaced ? undefined : fromEnvironment(environment, env, fromText))
+    options[name] = isReplaced ? undefined : fromEnvironment(environment, env, fromText)
   }
   return options
 }
