@@ -30,7 +30,7 @@ const words = new Map<string, number>([
   // In the place of a value.
   ...listed('false infinity nan null true undefined', kinds.value),
   // After a number. A statement may write each value in another unit.
-  ...listed('s ms us ns b kb mb gb tb kib mib gib tib', kinds.unit),
+  ...listed('s ms us µs μs ns b kb mb gb tb kib mib gib tib', kinds.unit),
   // With a capital, beside a number.
   ...listed('mon tue wed thu fri sat sun monday tuesday wednesday thursday friday saturday sunday', kinds.ofDate),
   ...listed('jan feb mar apr may jun jul aug sep oct nov dec january february march april june', kinds.ofDate),
@@ -451,12 +451,12 @@ function addMixed(message: string, start: number, end: number): void {
 /** Such as `SKU-GJA-790`. Its letters vary as its digits do. */
 const articleNumber = /^[A-Z]{2,8}(?:-[A-Z]{1,4})+-\d{3,}$/
 
-/** True for the unit of a time or a size, directly after a number. */
+/** True for the unit of a time or a size, or the `Z` of a time in UTC, directly after a number. */
 function isUnit(message: string, start: number, end: number): boolean {
   return end - start <= 3 && unitAfterNumber.test(message.slice(start, end))
 }
 
-const unitAfterNumber = /^(?:[smhd]|[munµ]s|[kmgt]?i?b|[km])$/i
+const unitAfterNumber = /^(?:[smhdz]|[munµμ]s|[kmgt]?i?b|[km])$/i
 
 /**
  * Returns the place of the quote that closes the one at `start`. Returns 0 if the character is an apostrophe, or -1 if

@@ -55,6 +55,8 @@ const members: Readonly<Record<keyof typeof is, string>> = {
   unspaced: '',
 }
 const ascii = Uint16Array.from([...all], classOfAscii)
+/** The letter of `µs`, among the signs of Latin-1. */
+const micro = 0xb5
 const wideSign = is.inAddress | is.assigned
 const wideWord = is.word | wideSign
 
@@ -85,7 +87,7 @@ function classOfWide(unit: number): number {
   if (!(unit >= 0x80)) return 0
   if (unit <= 0xa0) return unit === 0xa0 ? is.blank : is.unprintable
   if (unit === 0xab || unit === 0xbb) return is.quote
-  if (unit < 0xc0) return wideSign
+  if (unit < 0xc0) return unit === micro ? wideWord : wideSign
   if (unit < 0x2000 || unit > 0x206f) return classOfLetter(unit)
   if (unit >= 0x2018 && unit <= 0x201f) return is.quote
   if (unit <= 0x200a || unit === 0x2028 || unit === 0x2029) return is.blank

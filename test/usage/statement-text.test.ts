@@ -14,6 +14,8 @@ describe('the text of a statement is its message without', () => {
     ['signs of numbers', 'moved by -5, then +3 and 1e-7', 'moved by *, then * and *'],
     ['numbers at a word', 'worker7 took 12ms, worker12 took 7s', 'worker* took *, worker* took *'],
     ['units of times', 'took 12ms, 1.2s, 3 ms or 0.5 s', 'took * or *'],
+    ['microseconds', 'took 12µs, 3 µs or 4 μs', 'took * or *'],
+    ['times in UTC', 'from 2026-11-22T10:30:01.123Z to 2026-11-22T10:30:02Z', 'from * to *'],
     ['units of sizes', 'read 512 B of 1.5 KB and 3MiB to 4kB', 'read * of * and * to *'],
     ['amounts of money', 'paid $5.00 or €7', 'paid * or *'],
     ['signs of numbers in lists', 'at (-3, 4) and (5, -6)', 'at (*) and (*)'],
