@@ -47,7 +47,8 @@ export interface LimitsOptions {
    */
   onBudget?: 'warn' | 'shed' | undefined
   /**
-   * Name of the field for surplus fields. 1 to 200 characters; not a name that `fields.overflowField` excludes.
+   * Name of the field for surplus fields. 1 to 200 characters; not a name that `fields.overflowField` excludes. If both
+   * options are set, they must have the same name.
    *
    * If a new field would exceed the license's `maxFields` for the dataset, it goes into this field, as a text of JSON.
    *

@@ -59,14 +59,14 @@ export interface HoldOptions {
   trigger?: (typeof heldSeverities)[number] | undefined
   /**
    * Maximum number of held events, of all traces together. Integer, 1 to 100 000. When it is reached, the oldest held
-   * event is dropped and counted.
+   * events are dropped and counted: a 64th of the maximum at once, or one if that is less than two.
    *
    * @defaultValue 5000
    */
   maxEvents?: number | undefined
   /**
    * Maximum memory for held events, of all traces together, in bytes. Integer, at least 1 024, up to a quarter of
-   * `maxBufferedBytes`. When it is reached, the oldest held events are dropped and counted.
+   * `maxBufferedBytes`. When it is reached, the oldest held events are dropped and counted, a 64th of the maximum at once.
    *
    * Held events take part of `maxBufferedBytes`: their JSON, and 256 bytes for each.
    *

@@ -49,8 +49,8 @@ export interface ShapingOptions {
    * Returns fields for each event as an object or a `Map`, for example from an `AsyncLocalStorage`. An event keeps its own
    * value of a field. The result `undefined` adds nothing.
    *
-   * The function runs inside the log call, and should be quick. If it throws, or returns no object, the event is shipped
-   * without fields of the function, and a warning (`LOGFERRY_CALLBACK_THREW`) reports that once a minute.
+   * The function runs inside the log call, and should be quick. If it throws, or returns a promise or no object, the
+   * event is shipped without fields of the function, and a warning (`LOGFERRY_CALLBACK_THREW`) reports that once a minute.
    *
    * @defaultValue none
    */

@@ -19,7 +19,8 @@ import { type UsageOptions, usageOptions } from './usage-options.ts'
  *
  * `undefined` means the default. A value of the wrong type throws a `TypeError`, and so does an option that is unknown,
  * missing, or excluded by another option. A value of the right type that is not allowed throws a `RangeError`: a number
- * out of range, an unknown word, an empty text. Both have the `code` `LOGFERRY_INVALID_OPTION`.
+ * out of range, an unknown word, an empty text, or a value that another option excludes. Both have the `code`
+ * `LOGFERRY_INVALID_OPTION`.
  *
  * Only own enumerable properties count, here and in nested objects. Properties inherited from a class or from
  * `Object.prototype` are ignored.

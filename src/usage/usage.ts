@@ -4,8 +4,9 @@ export interface StatementUsage {
   /** The level as it was logged, or the name of the severity if the level is no short word. */
   readonly level: string
   /**
-   * The constant part of the message, with `*` in place of each value; at most 200 characters. An event without a text
-   * for a message shows its OpenTelemetry event name or scope in brackets: `[order.placed]`.
+   * The constant part of the message, or of the field `msg`, with `*` in place of each value; at most 200 characters.
+   * Without such a text, the field `event` or `name` in brackets, or the event name or scope of an OpenTelemetry record:
+   * `[order.placed]`. Otherwise `[no message]`.
    */
   readonly text: string
   /** Number of events, rounded. */
@@ -22,7 +23,7 @@ export interface UsageCount {
   readonly bytes: number
 }
 
-/** The events that a process has logged since a moment, by log statement and by dataset. Only kept events count. */
+/** The events that a shipper has taken since a moment, by log statement and by dataset. Only kept events count. */
 export interface Usage extends UsageCount {
   /** Start of the counts, in milliseconds since 1970. */
   readonly sinceMs: number
