@@ -567,6 +567,13 @@ describe('invalid options throw when the shipper is made', () => {
     ],
     ['an empty time field', { ...good, timeField: '' }, 'timeField', /1 to 200 characters, .*; got ""/, 'RangeError'],
     ['a time field for the level', { ...good, timeField: 'level' }, 'timeField', /other than level,/, 'RangeError'],
+    [
+      'a time field for a field of logferry',
+      { ...good, timeField: 'logferry.cut' },
+      'timeField',
+      /none that begins with logferry\.; got/,
+      'RangeError',
+    ],
     ['a time field for attributes', { ...good, timeField: 'attributes' }, 'timeField', /, attributes,/, 'RangeError'],
     [
       'a text for a number',

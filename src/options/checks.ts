@@ -32,12 +32,12 @@ export const OverflowFieldSchema = v.pipe(
   v.minLength(1, expectedOverflowField),
   v.maxLength(200, expectedOverflowField),
   v.notValues(filledFields, expectedOverflowField),
-  v.check(name => !name.startsWith('logferry.'), expectedOverflowField),
+  v.check(isNotOwn, expectedOverflowField),
 )
 
 /** A timestamp in one of these fields would be lost. `log` holds nothing but the uid, which keeps its place beside it. */
 const notForTime = filledFields.filter(name => name !== 'log')
-const expectedTimeField = `the name of a field, 1 to 200 characters, other than ${notForTime.join(', ')}`
+const expectedTimeField = `the name of a field, 1 to 200 characters, other than ${notForTime.join(', ')}, and none that begins with logferry.`
 
 /** The name of the field for the timestamp. */
 export const TimeFieldSchema = v.pipe(
@@ -45,7 +45,13 @@ export const TimeFieldSchema = v.pipe(
   v.minLength(1, expectedTimeField),
   v.maxLength(200, expectedTimeField),
   v.notValues(notForTime, expectedTimeField),
+  v.check(isNotOwn, expectedTimeField),
 )
+
+/** True unless the name is that of a field that logferry adds to an event, such as `logferry.cut`. */
+function isNotOwn(name: string): boolean {
+  return !name.startsWith('logferry.')
+}
 
 export function isFunction(value: unknown): boolean {
   return typeof value === 'function'

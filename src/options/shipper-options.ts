@@ -53,8 +53,8 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
   compression?: Encoding | undefined
   /**
    * Name of the field for the timestamp, which is RFC 3339 with nanoseconds. 1 to 200 characters; not a name that logferry
-   * or OpenTelemetry fills with something else, such as `level` or `attributes`, and not in a group of `fields.asText`. An
-   * event that has this field keeps its own value.
+   * or OpenTelemetry fills with something else, such as `level`, `attributes` or `logferry.cut`, and not in a group of
+   * `fields.asText`. An event that has this field keeps its own value.
    *
    * @defaultValue '_time'
    */
