@@ -271,9 +271,8 @@ export class LogferryLogRecordProcessor {
   /**
    * Waits until held records are released, for half of the time at most. Returns the remaining time, in milliseconds.
    */
-  async #afterResources(givenMs: number | undefined): Promise<number> {
-    const timeoutMs =
-      givenMs !== undefined && givenMs >= 0 ? Math.min(givenMs, maxTimeoutMs) : this.shipper.flushTimeoutMs
+  async #afterResources(givenMs: number | null | undefined): Promise<number> {
+    const timeoutMs = givenMs != null && givenMs >= 0 ? Math.min(givenMs, maxTimeoutMs) : this.shipper.flushTimeoutMs
     const startedAtMs = monotonicMs()
     const released = [...this.#held.values()].map(({ whenReleased }) => whenReleased)
     if (released.length > 0) await settlesWithin(Promise.all(released), timeoutMs / 2)

@@ -238,6 +238,7 @@ describe('the processor', () => {
   it.each<[string, (processor: LogferryLogRecordProcessor) => Promise<void>]>([
     ['forceFlush()', processor => processor.forceFlush()],
     ['forceFlush() in the time that it is given', processor => processor.forceFlush({ timeoutMillis: 700 })],
+    ['forceFlush() with null for a time', processor => processor.forceFlush({ timeoutMillis: null as never })],
     ['shutdown()', processor => processor.shutdown()],
   ])('%s ends in time if the resource or the service never answers', async (name, end) => {
     for (const isServiceAway of [false, true]) {
