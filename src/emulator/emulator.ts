@@ -91,7 +91,7 @@ export class Emulator {
    * @throws RangeError if there is no organization with this id
    */
   org(orgId: string = this.orgId): Org {
-    return structuredClone(this.#org(orgId))
+    return structuredClone(this.#org('org', orgId))
   }
 
   /**
@@ -104,7 +104,7 @@ export class Emulator {
   changeOrg(overrides: OrgOverrides, orgId: string = this.orgId): Org {
     checkOverrides('changeOrg: overrides', overrides)
     const changes = structuredClone({ ...overrides, id: orgId })
-    return structuredClone(this.#service.organizations.change(this.#org(orgId), changes, systemTimeMs()))
+    return structuredClone(this.#service.organizations.change(this.#org('changeOrg', orgId), changes, systemTimeMs()))
   }
 
   /**
@@ -204,9 +204,9 @@ export class Emulator {
     await closed
   }
 
-  #org(orgId: string): Org {
+  #org(call: string, orgId: string): Org {
     const org = this.#service.organizations.get(orgId)
-    if (!org) throw new RangeError(`there is no organization '${orgId}'`)
+    if (!org) throw new RangeError(`${call}: there is no organization '${orgId}'`)
     return org
   }
 }

@@ -97,7 +97,7 @@ describe('organizations have the fields of the options', () => {
       metaVersion: '2',
       license: { monthlyIngestGb: 1, maxFields: 1024 },
     })
-    expect(() => own.changeOrg({}, 'nobody')).toThrow("there is no organization 'nobody'")
+    expect(() => own.changeOrg({}, 'nobody')).toThrow("changeOrg: there is no organization 'nobody'")
   })
 
   it('are handed out as copies', () => {
