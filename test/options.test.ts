@@ -257,6 +257,13 @@ describe('invalid options throw when the shipper is made', () => {
       'TypeError',
     ],
     ['a promise for a group of options', { ...good, hold: Promise.resolve({}) }, 'hold', /got a promise$/, 'TypeError'],
+    [
+      'too many paths',
+      { ...good, fields: { asText: Array(101).fill('a') } },
+      'fields.asText',
+      /at most 100 .*; got 101 of them$/,
+      'RangeError',
+    ],
     ['an index in a path', { ...good, fields: { asText: ['a[0]'] } }, 'fields.asText[0]', /brackets/, 'RangeError'],
     ['a star alone', { ...good, fields: { asText: ['*'] } }, 'fields.asText[0]', /only at its end/, 'RangeError'],
     ['a list for a group of options', { ...good, fields: [] }, 'fields', /an object: .*; got an array$/, 'TypeError'],

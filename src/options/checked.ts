@@ -54,6 +54,7 @@ function isSecret(definitions: Definitions, [name = '', ...rest]: readonly strin
 function got({ type, input }: v.BaseIssue<unknown>, mayBeSecret: boolean): string {
   if (input === undefined) return 'nothing'
   if (mayBeSecret) return kindOf(input)
+  if (type === 'max_length' && Array.isArray(input)) return `${input.length} of them`
   return wordTypes.has(type) ? describedWord(input) : described(input)
 }
 

@@ -75,7 +75,7 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
    * request rate is limited, batches grow beyond this option if they must. Their limit is then an eighth of
    * `maxBufferedBytes`, or 16 777 216 bytes if that is less.
    *
-   * With a `spool`, a batch of several events also has at most an eighth of `spool.maxBytes`. A second bound is
+   * With a `spool`, a batch of several events also has at most an eighth of `spool.maxBytes`, and at most
    * `maxBufferedBytes` divided by 4 × `maxConcurrentRequests`.
    *
    * @defaultValue 1048576; up to 4194304 while more than 40 MB/s are logged, which would otherwise take more than 40
