@@ -142,6 +142,36 @@ describe('redaction', () => {
     expect(shipper.stats().cut).toBe(40)
   })
 
+  class Order {
+    readonly trace_id = 't'
+    readonly big = 'x'.repeat(9000)
+  }
+
+  it.each<[string, ShipperOptions]>([
+    ['context', { context: () => ({ note: 'y'.repeat(500) }) }],
+    ['transform', { transform: event => ({ ...event }), redactText: [/hunter\d/g] }],
+    ['hold', { context: () => ({ note: 'y'.repeat(500) }), hold: {} }],
+  ])('counts an event as cut once, although it is copied before it is written (%s)', async (_, copying) => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ maxEventBytes: 1000, ...copying })
+    shipper.ship(new Order())
+    shipper.ship({ level: 'error', trace_id: 't', message: 'failed' })
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toHaveLength(2)
+    expect(shipper.stats().cut).toBe(1)
+  })
+
+  it('counts a record as cut once if both its body and its resource are too long', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ maxEventBytes: 1000 })
+    const provider = new LoggerProvider({
+      resource: resourceFromAttributes({ 'service.name': 'x'.repeat(3000) }),
+      processors: [new LogferryLogRecordProcessor({ shipper })],
+    })
+    for (const body of ['short', 'x'.repeat(3000)]) provider.getLogger('l').emit({ body })
+    expect(shipper.stats()).toMatchObject({ accepted: 2, cut: 2 })
+  })
+
   it('masks a match around a text that looks like the mark of a cut', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ redactText: [/password="[^"]*"/g] })

@@ -3,8 +3,14 @@ import type { Alterations } from '../../record/event-to-plain.ts'
 import { isQuicklyRead, isSpreadable, ownCopy } from '../../record/own-copy.ts'
 import type { IntakeEvent } from './intake-event.ts'
 
-/** Returns an event as it is sent: its line, parsed. Counts what was altered for that, for the whole shipper by default. */
-export type AsSent = (intake: Pick<IntakeEvent, 'event' | 'resource'>, altered?: Alterations) => Record<string, unknown>
+/**
+ * Returns an event as it is sent: its line, parsed. Counts what was altered for that, for the whole shipper by default, and
+ * notes in `intake` if the event was cut.
+ */
+export type AsSent = (
+  intake: Pick<IntakeEvent, 'event' | 'resource' | 'wasCut'>,
+  altered?: Alterations,
+) => Record<string, unknown>
 
 /**
  * Returns what `change` makes of the event. `change` gets an object whose fields can be spread: the event, or the event

@@ -22,6 +22,8 @@ export interface IntakeEvent {
   preSerialized: string | undefined
   /** True if the line must have `preSerialized` as it is, unless the event is changed or does not fit. */
   readonly keepsText?: true
+  /** True if the event was cut when it was copied, and counts as cut. */
+  wasCut?: boolean
   /** Learns what becomes of the event, if a caller waits for that. */
   readonly acknowledgement?: Acknowledgement | undefined
   /** True if no step may hold the event back, because its caller waits until the service has taken it. */

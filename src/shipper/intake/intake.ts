@@ -194,14 +194,19 @@ export class Intake {
   #lineOf(intake: IntakeEvent): Line | undefined {
     const { event, resource, preSerialized } = intake
     const tail = this.#tailOf(resource)
-    if (tail !== resource) this.altered.cut++
     const maxBytes = this.#maxEventBytes - 1
     const head = this.#heads.of(intake)
     if (intake.keepsText && preSerialized !== undefined && this.#deps.redaction === undefined) {
       const line = textToLine(preSerialized, event, head, tail, maxBytes)
       if (line !== undefined) return line
     }
-    return this.#toLine(event, head, tail, maxBytes, this.altered, preSerialized, nonFiniteOf(intake))
+    // An event counts as cut once, whether it, its copy or its resource was cut.
+    const altered = intake.wasCut ? { stubbed: 0, cut: 0 } : this.altered
+    const { cut } = altered
+    const line = this.#toLine(event, head, tail, maxBytes, altered, preSerialized, nonFiniteOf(intake))
+    if (intake.wasCut) this.altered.stubbed += altered.stubbed
+    else if (tail !== resource && altered.cut === cut) altered.cut++
+    return line
   }
 
   /** Returns a resource unless it is too long: it must not displace the event itself. */

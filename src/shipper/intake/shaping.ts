@@ -38,7 +38,12 @@ export interface Shaping {
 /** Returns the function that converts events of a shipper to plain data before they are redacted. */
 export function asSentBy({ options, altered }: Pick<ShapingDeps, 'options' | 'altered'>): AsSent {
   const maxBytes = maxCopyBytes(options)
-  return (intake, counted = altered) => eventAsSent(intake.event, maxBytes, counted, nonFiniteOf(intake))
+  return (intake, counted = altered) => {
+    const { cut } = counted
+    const sent = eventAsSent(intake.event, maxBytes, counted, nonFiniteOf(intake))
+    if (counted.cut > cut) intake.wasCut = true
+    return sent
+  }
 }
 
 export function shapingOf({ options, diagnostics, altered, asSent }: ShapingDeps): Shaping {

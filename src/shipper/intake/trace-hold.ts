@@ -121,7 +121,7 @@ export class TraceHold {
       bytes: json.length + resourceBytes + heldOverheadBytes,
       heldAtMs: nowMs,
       wasStubbed: altered.stubbed > 0,
-      wasCut: altered.cut > 0,
+      wasCut: altered.cut > 0 && !intake.wasCut,
     }
   }
 
@@ -154,7 +154,7 @@ export class TraceHold {
     if (wasStubbed) altered.stubbed++
     if (wasCut) altered.cut++
     heldEvents.unhold(bytes - heldOverheadBytes)
-    passOn(dataset, { event, severity, time: lateTime(timeMs), resource, preSerialized })
+    passOn(dataset, { event, severity, time: lateTime(timeMs), resource, preSerialized, wasCut })
   }
 
   #dropOldest(): void {
