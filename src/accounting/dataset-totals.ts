@@ -12,7 +12,7 @@ export interface DatasetStats {
   readonly rejected: number
   /**
    * Events that wait in batches or are in flight. Events that were handed off to the spool do not count. Within a
-   * listener, the events that the listener is told of may still count.
+   * listener, all events of the batch that the listener is told of may still count.
    */
   readonly pending: number
 }

@@ -47,7 +47,8 @@ export interface OrgClientUse {
  * Reads and updates organizations. Applications create a client with `createOrgClient`.
  *
  * Both operations are idempotent. The client attempts each up to three times if the service is unreachable, in trouble,
- * or asked too often (status 429 or 430). It does not retry if the wait would exceed `timeoutMs`.
+ * or asked too often (status 429 or 430). It does not retry if the wait would exceed `timeoutMs`. If the service closes a
+ * kept connection at the moment of its reuse, the request is made again, and counts once.
  *
  * A call keeps the process alive until the call is answered; open connections do not. An answer may have up to 1 MiB.
  */
