@@ -42,7 +42,7 @@ export interface Delivered {
   readonly dataset: string
   /** Number of events that the service accepted; refused events of the batch do not count. */
   readonly count: number
-  /** Bytes of all lines of the batch, before compression. */
+  /** Bytes of all lines of the batch, with their line breaks, before compression. */
   readonly bytes: number
 }
 
@@ -52,7 +52,7 @@ export interface Retried {
   readonly dataset: string
   /** Number of events in the batch. */
   readonly count: number
-  /** Bytes of all lines of the batch, before compression. */
+  /** Bytes of all lines of the batch, with their line breaks, before compression. */
   readonly bytes: number
   /** Number of attempts so far. */
   readonly attempts: number
@@ -84,7 +84,7 @@ export interface Spooled {
   readonly dataset: string
   /** Number of events. */
   readonly count: number
-  /** Bytes of the lines of these events. */
+  /** Bytes of the lines of these events, with their line breaks. */
   readonly bytes: number
   /** True if the events were handed off to another process. Otherwise this process delivers them later. */
   readonly isHandedOff: boolean
@@ -96,7 +96,7 @@ export interface Attempted {
   readonly dataset: string
   /** Number of events in the batch. */
   readonly count: number
-  /** Bytes of all lines of the batch, before compression. */
+  /** Bytes of all lines of the batch, with their line breaks, before compression. */
   readonly bytes: number
   /** Duration of the attempt, in milliseconds. */
   readonly durationMs: number

@@ -11,13 +11,13 @@ export interface StatementUsage {
   readonly text: string
   /** Number of events, rounded. */
   readonly events: number
-  /** Bytes of the events' lines before compression, rounded. */
+  /** Bytes of the events' lines before compression, without line breaks, rounded. */
   readonly bytes: number
   /** Part of all bytes, from 0 to 1. */
   readonly share: number
 }
 
-/** A number of events, and the bytes of their lines before compression. */
+/** A number of events, and the bytes of their lines before compression, without line breaks. */
 export interface UsageCount {
   readonly events: number
   readonly bytes: number
