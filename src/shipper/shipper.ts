@@ -247,7 +247,8 @@ export class Shipper {
   }
 
   /**
-   * Calls `listener` at each event of a kind. If a listener throws, delivery is not affected.
+   * Calls `listener` at each event of a kind, once, also if it was added twice. If a listener throws, delivery is not
+   * affected.
    *
    * - `warning`: trouble, at most once a minute for each matter; with a listener, Node prints no process warning
    * - `dropped`: events were given up
