@@ -151,6 +151,8 @@ describe('redaction', () => {
     ['context', { context: () => ({ note: 'y'.repeat(500) }) }],
     ['transform', { transform: event => ({ ...event }), redactText: [/hunter\d/g] }],
     ['hold', { context: () => ({ note: 'y'.repeat(500) }), hold: {} }],
+    ['fields', { redactText: [/hunter\d/g], fields: { asText: ['big'] } }],
+    ['context and fields', { context: () => ({ n: 1 }), redactText: [/hunter\d/g], fields: { max: 20 } }],
   ])('counts an event as cut once, although it is copied before it is written (%s)', async (_, copying) => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ maxEventBytes: 1000, ...copying })

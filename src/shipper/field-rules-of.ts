@@ -84,7 +84,10 @@ export function fieldStep(rules: FieldRules, redaction: Redaction | undefined): 
 export function redactStep(redaction: Redaction, maxEventBytes: number, altered: Alterations): HoldingStep {
   return intake => {
     reserveStack(fewCallsBytes)
-    const redacted = redaction.redacted(intake.event, bytesAsSent(maxEventBytes), altered, nonFiniteOf(intake))
+    const counted = intake.wasCut ? { stubbed: 0, cut: 0 } : altered
+    const { cut } = counted
+    const redacted = redaction.redacted(intake.event, bytesAsSent(maxEventBytes), counted, nonFiniteOf(intake))
+    if (counted.cut > cut) intake.wasCut = true
     replaceFields(intake, redacted)
     return undefined
   }
