@@ -20,7 +20,7 @@ export const { clearTimeout, clearInterval, setImmediate, clearImmediate } = tim
 export const setTimeout = runsOutside(timers.setTimeout)
 export const setInterval = runsOutside(timers.setInterval)
 
-/** Returns a function that sets a timer for a call outside of all requests, whoever sets it. */
+/** Returns a function that sets a timer whose callback runs outside of all requests, wherever the timer was set. */
 function runsOutside<Start extends (...given: never[]) => unknown>(start: Start): Start {
   return ((...given: never[]) => outsideRequests(start, ...given)) as Start
 }

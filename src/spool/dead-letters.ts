@@ -105,7 +105,7 @@ export class DeadLetters {
       lock = LockFile.take(join(this.#directory, deadLettersLockName))
       if (lock === undefined) return false
     } catch {
-      // The file system has no locks.
+      // The lock cannot be taken, for example because the file system has none.
     }
     try {
       const identity = identityIn(fs.fstatSync(file)) // which no new file can have while this one is open

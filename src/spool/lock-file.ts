@@ -33,7 +33,7 @@ export class LockFile {
   /**
    * Takes the lock. Returns `undefined` if another process has the lock, or if the directory is gone.
    *
-   * @throws UnsafePath if SQLite must not open what has the name of the lock file
+   * @throws UnsafePath if the lock file is a link, has a second name, or belongs to another user: SQLite must not open it
    * @throws any error from the disk
    */
   static take(path: string): LockFile | undefined {

@@ -4,8 +4,8 @@ import { isQuicklyRead, isSpreadable, ownCopy } from '../../record/own-copy.ts'
 import type { IntakeEvent } from './intake-event.ts'
 
 /**
- * Returns an event as it is sent: its line, parsed. Counts what was altered for that, for the whole shipper by default, and
- * notes in `intake` if the event was cut.
+ * Returns an event as it is sent: its line, parsed. What was altered for that is counted in `altered`, by default in the
+ * counts of the shipper. If the event was cut, `intake.wasCut` becomes true.
  */
 export type AsSent = (
   intake: Pick<IntakeEvent, 'event' | 'resource' | 'wasCut'>,
