@@ -328,10 +328,10 @@ describe('an event that cannot be redacted', () => {
     ])
   })
 
-  it('is not named by an error that has its value as a name', async () => {
+  it.each(['', 'Error'])('is not named by an error that has its value as a name, with %j', async suffix => {
     await using shipping = await startShipping()
     const censor = (value: unknown) => {
-      throw Object.assign(new Error('x'), { name: String(value) })
+      throw Object.assign(new Error('x'), { name: `${value}${suffix}` })
     }
     shipping.ship({ redact: { paths: ['password'], censor } }).ship({ password: secret })
     expect(shipping.warnings.map(({ message }) => message)).toEqual([

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { invalidArgument, invalidOption } from '../errors.ts'
+import { invalidArgument } from '../errors.ts'
 import { checked } from '../options/checked.ts'
 import { kindOf, kindOfMistake } from '../options/described.ts'
 import { option } from '../options/option.ts'
@@ -35,6 +35,6 @@ export function checkedUpdate(update: unknown): OrgUpdate {
     throw invalidArgument('update', 'an object with a name', kindOf(update))
   }
   const { name, region } = checked(updateOptions, update)
-  if (name === undefined) throw invalidOption('name', 'a string', 'nothing')
+  if (name === undefined) throw invalidArgument('update', 'an object with a name', 'an object without one')
   return { name, region }
 }

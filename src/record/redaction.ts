@@ -1,5 +1,5 @@
 import type { ResolvedRedact } from '../options/resolve-redact.ts'
-import { kindOfThrown } from '../text/kind-of-thrown.ts'
+import { classOfThrown } from '../text/kind-of-thrown.ts'
 import { bareObject } from './bare-object.ts'
 import { Censor, NoCensorResult } from './censor.ts'
 import { censored } from './censored.ts'
@@ -161,7 +161,7 @@ export class Redaction implements RedactionRules {
   get problem(): string {
     const got = NoCensorResult.gotBy(this.#lastFailure)
     if (got !== undefined) return `redact.censor returned ${got}`
-    const name = kindOfThrown(this.#lastFailure)
+    const name = classOfThrown(this.#lastFailure)
     return this.#needsPath ? `redact.censor threw ${name}` : `redaction failed (${name})`
   }
 

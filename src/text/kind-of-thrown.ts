@@ -18,6 +18,20 @@ export function kindOfThrown(thrown: unknown): string {
   }
 }
 
+/**
+ * Returns the class of a thrown Error, or the type of any other value. Code names a class, so no logged data is in its name,
+ * whatever the `name` of the Error is. Never throws.
+ */
+export function classOfThrown(thrown: unknown): string {
+  try {
+    if (!(thrown instanceof Error)) return kindOfValue(thrown)
+    const name: unknown = Object.getPrototypeOf(thrown).constructor.name
+    return typeof name === 'string' && plainName.test(name) ? name : 'Error'
+  } catch {
+    return kindOfValue(thrown)
+  }
+}
+
 /** Returns the kind of a thrown value, and the message if it is an Error. Never throws. */
 export function textOfThrown(thrown: unknown): string {
   const kind = kindOfThrown(thrown)

@@ -116,7 +116,7 @@ describe('invalid arguments reject, and no request is made', () => {
   it.each([
     [undefined, 'update', 'an object with a name; got undefined'],
     ['name', 'update', 'an object with a name; got a string of 4 characters (not shown)'],
-    [{}, 'name', 'a string; got nothing'],
+    [{}, 'update', 'an object with a name; got an object without one'],
     [[], 'update', 'an object with a name; got an array'],
     [{ name: 7 }, 'name', 'a string; got 7'],
     [{ name: null }, 'name', 'a string; got null'],
