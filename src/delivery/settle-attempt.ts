@@ -423,7 +423,10 @@ export class AttemptSettler {
     if (askedUntilMs > nowMs) this.#asked = { failure, untilMs: askedUntilMs }
     const isCut = this.#requeueFailed(ended, outcome)
     if (diagnostics.has('retried')) {
-      const nextAtMs = wasThrottled ? rateLimiter.notBeforeMs(nowMs) : batch.attempts.notBeforeMs
+      const turnMs = rateLimiter.notBeforeMs(nowMs)
+      const isKnown = turnMs !== Number.POSITIVE_INFINITY // the fleet may not have given this process a turn yet
+      const throttledUntilMs = isKnown ? turnMs : rateLimiter.askedUntilMs
+      const nextAtMs = wasThrottled ? throttledUntilMs : batch.attempts.notBeforeMs
       diagnostics.emit('retried', retryOf(batch, outcome, Math.max(nextAtMs - nowMs, 0)))
     }
     if (isCut) diagnostics.warn(...batchTooLarge(batch.byteLength, this.sizeLimit.maxBytes, outcome.status))

@@ -42,16 +42,20 @@ export function unreachableAlone(dataset: string, reason: string): WarningText {
   ]
 }
 
-/** @param waitMs time until the next request, in milliseconds */
+/** @param waitMs time until the next request, in milliseconds; `Infinity` if the fleet has not given this process a turn yet */
 export function askedTooOften(reason: string, status: number, waitMs: number): WarningText {
-  const wait = waitMs < 1000 ? milliseconds(waitMs) : `${Math.round(waitMs / 1000)} s`
   return [
     'LOGFERRY_UNREACHABLE',
-    `the service's rate limit is reached (${status} ${reason}). Events are kept, and the next request follows in ${wait}. ` +
+    `the service's rate limit is reached (${status} ${reason}). Events are kept, and the next request follows ${whenItFollows(waitMs)}. ` +
       'If this lasts, let fewer processes share the limit, or raise the limit. The option limits keeps requests within ' +
       'the rate of the license.',
     'rate limit',
   ]
+}
+
+function whenItFollows(waitMs: number): string {
+  if (waitMs === Number.POSITIVE_INFINITY) return 'at the next turn that limits.fleet gives this process'
+  return waitMs < 1000 ? `in ${milliseconds(waitMs)}` : `in ${Math.round(waitMs / 1000)} s`
 }
 
 /** Returns advice for an operator if attempts failed until the deadline. */

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Compression } from '../../src/delivery/compression.ts'
 import { RateLimiter } from '../../src/delivery/rate-limiter.ts'
+import { oneAt } from '../../src/org/slots.ts'
 import type { Outcome } from '../../src/outcome.ts'
 import { lineOf } from '../support/line-of.ts'
 import { randomFrom } from '../support/random.ts'
@@ -392,6 +393,22 @@ describe('when the service is unavailable', () => {
     expect(warnings.map(({ code }) => code)).toEqual(['LOGFERRY_UNREACHABLE'])
     expect(warnings[0]?.message).toMatch(message)
     expect(warnings[0]?.message).not.toMatch(/network|certificates/)
+  })
+
+  it('a 429 to a process that waits for its first turn in a fleet tells no time', async () => {
+    const pace = new RateLimiter()
+    pace.setLease(oneAt(performance.now()))
+    const { log, warnings, retries } = pipelineTo(
+      () => ({ kind: 'retryable', reason: 'busy', status: 429, retryAfterMs: 50 }),
+      { pace },
+    )
+    log(1)
+    await vi.advanceTimersByTimeAsync(3000)
+    const message = expect.stringContaining(
+      'the next request follows at the next turn that limits.fleet gives this process.',
+    )
+    expect(warnings).toEqual([expect.objectContaining({ code: 'LOGFERRY_UNREACHABLE', message })])
+    expect(retries).toEqual([expect.objectContaining({ status: 429, delayMs: expect.closeTo(52, -1) })])
   })
 
   it('a Retry-After holds every dataset back, and, when others were accepted since, only its own', async () => {

@@ -1,4 +1,4 @@
-import { Diagnostics, type Rejected, type Warning } from '../../src/accounting/diagnostics.ts'
+import { Diagnostics, type Rejected, type Retried, type Warning } from '../../src/accounting/diagnostics.ts'
 import { type Dropped, Ledger } from '../../src/accounting/ledger.ts'
 import type { Severity } from '../../src/accounting/severity.ts'
 import { Compression } from '../../src/delivery/compression.ts'
@@ -51,11 +51,13 @@ export function pipelineTo(
   const warnings: Warning[] = []
   const dropped: Dropped[] = []
   const refused: Rejected[] = []
+  const retries: Retried[] = []
   const ledger = new Ledger()
   const diagnostics = new Diagnostics()
   diagnostics.add('warning', warning => warnings.push(warning))
   diagnostics.add('dropped', drop => dropped.push(drop))
   diagnostics.add('rejected', rejection => refused.push(rejection))
+  diagnostics.add('retried', retried => retries.push(retried))
   const stepping = typeof compression === 'string' ? new Compression(compression) : compression
   const { memory, batchQueue, delivery, spool } = openPipeline({
     limits: {
@@ -106,6 +108,7 @@ export function pipelineTo(
     warnings,
     dropped,
     refused,
+    retries,
   }
 }
 
