@@ -148,12 +148,9 @@ export class Delivery {
         deps.onExported({ durationMs: monotonicMs() - startedAtMs, status: end?.status, errorType })
       },
     })
-    this.demand = new Demand(batches, () => this.requests)
-    this.#tuner = new Tuner(
-      batches,
-      nowMs => rateLimiter.inForce(nowMs).requestsPerSecond,
-      nowMs => this.#settler.sizeLimit.maxGrownBytes(nowMs),
-    )
+    const requestsPerSecond = (nowMs: number) => rateLimiter.inForce(nowMs).requestsPerSecond
+    this.demand = new Demand(batches, () => this.requests, requestsPerSecond)
+    this.#tuner = new Tuner(batches, requestsPerSecond, nowMs => this.#settler.sizeLimit.maxGrownBytes(nowMs))
   }
 
   /** Status and reason of the last answer that asked for another attempt. */

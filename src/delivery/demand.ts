@@ -22,6 +22,11 @@ export const rarePerSecond = 0.35
  * would wait longer. With more, slots that other processes need would stay empty.
  */
 const usedPartIfSteady = 0.9
+/**
+ * Part of the allowed requests from which on a process counts as making all of them. It needs more, if its turns are rare:
+ * events then wait in open batches for longer than configured, although no batch is behind.
+ */
+const usedPartIfHeldBack = 0.75
 /** Number of requests per second that a process may always want, even if it has made almost none until now. */
 const minWanted = 0.2
 /**
@@ -43,6 +48,7 @@ const minSeconds = 0.1
 export class Demand {
   readonly #batches: Tunable
   readonly #requests: () => number
+  readonly #allowedPerSecond: (nowMs: number) => number
   readonly #configured: {
     readonly maxBatchBytes: number
     readonly maxBatchEvents: number
@@ -59,15 +65,19 @@ export class Demand {
   #arrivingPerSecond = 0
   /** Moving average of the requests made per second. */
   #requestsPerSecond = 0
+  /** Moving average of the requests allowed per second, as far as batches fell due for them. */
+  #usablePerSecond = 0
   #last: RequestDemand = { needed: 0, wanted: 0 }
 
   /**
    * @param batches batches whose limits are still the configured ones; tuning changes the limits later
    * @param requests returns the number of requests made so far
+   * @param allowedPerSecond returns the number of requests per second that are allowed; `Infinity` if nothing limits them
    */
-  constructor(batches: Tunable, requests: () => number) {
+  constructor(batches: Tunable, requests: () => number, allowedPerSecond: (nowMs: number) => number) {
     this.#batches = batches
     this.#requests = requests
+    this.#allowedPerSecond = allowedPerSecond
     this.#configured = { ...batches.limits }
   }
 
@@ -89,14 +99,19 @@ export class Demand {
     this.#inTimePerSecond += (inTime - this.#inTimePerSecond) * weight
     this.#arrivingPerSecond += (Math.min(arrivingEvents, maxInTime) - this.#arrivingPerSecond) * weight
     this.#requestsPerSecond += ((requests - this.#requestsBefore) / seconds - this.#requestsPerSecond) * weight
+    const usable = Math.min(this.#allowedPerSecond(nowMs), this.#inTimePerSecond)
+    this.#usablePerSecond += (usable - this.#usablePerSecond) * weight
     const wanted = Math.max(
       bytesPerSecond / maxBatchBytes,
       eventsPerSecond / maxBatchEvents,
       inTime,
       this.#inTimePerSecond,
     )
-    const steady = Math.max(this.#requestsPerSecond / usedPartIfSteady, minWanted)
     const isBehind = waitingBytes > maxBatchBytes || waitingEvents > maxBatchEvents
+    const areTurnsRare = this.#batches.limits.maxBatchAgeMs < maxBatchAgeMs
+    const isHeldBack = areTurnsRare && this.#requestsPerSecond >= usedPartIfHeldBack * this.#usablePerSecond
+    const due = isHeldBack ? this.#inTimePerSecond : 0
+    const steady = Math.max(this.#requestsPerSecond / usedPartIfSteady, due, minWanted)
     const isRare = this.#arrivingPerSecond / usedPartIfSteady <= rarePerSecond && !isBehind
     // Events that come in bursts are sent in fewer requests. A process whose requests had to wait still wants some.
     const arriving = this.#arrivingPerSecond

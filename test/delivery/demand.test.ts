@@ -12,7 +12,7 @@ const limits = {
 /** A process that has logged and sent for some seconds, with a look every five, and its demand after that. */
 function demandAfter(
   seconds: number,
-  perSecond: { events: number; requests: number },
+  perSecond: { events: number; requests: number; allowed?: number },
   waitingEvents = 0,
   datasets = 1,
 ) {
@@ -25,7 +25,14 @@ function demandAfter(
     waitingEvents,
     datasets,
   })
-  const demand = new Demand({ limits, load }, () => requests)
+  const tuned = { ...limits }
+  const allowed = perSecond.allowed ?? Number.POSITIVE_INFINITY
+  const demand = new Demand(
+    { limits: tuned, load },
+    () => requests,
+    () => allowed,
+  )
+  if (datasets / allowed > 0.5) tuned.maxBatchAgeMs = 0 // as tuning does where turns are rare
   demand.measure(0)
   for (let second = 5; second <= seconds; second += 5) {
     events += perSecond.events * 5
@@ -65,6 +72,16 @@ describe('the demand of a process', () => {
     expect(demandAfter(60, { events: 0.2, requests: 0 }, 1).wanted).toBeGreaterThan(0.04)
   })
 
+  it('whose turns are rare is one batch per dataset and second if it makes every request that is allowed', () => {
+    const { wanted } = demandAfter(60, { events: 60, requests: 1, allowed: 1.02 }, 0, 12)
+    expect(wanted).toBeCloseTo(12, 1)
+  })
+
+  it('whose turns are rare is slightly more than its recent use if it leaves some of them', () => {
+    const { wanted } = demandAfter(60, { events: 60, requests: 1, allowed: 1.5 }, 0, 12)
+    expect(wanted).toBeCloseTo(1.11)
+  })
+
   it('with a backlog is the number of batches of the configured size, whatever its recent use', () => {
     expect(demandAfter(60, { events: 5000, requests: 0.1 }, 10_000).wanted).toBeCloseTo(5 + 2)
   })
@@ -76,7 +93,11 @@ describe('the demand of a process', () => {
   it('falls when the application logs less', () => {
     let events = 1e6
     const load = () => ({ addedBytes: events, addedEvents: events, waitingBytes: 0, waitingEvents: 0, datasets: 1 })
-    const demand = new Demand({ limits, load }, () => 0)
+    const demand = new Demand(
+      { limits, load },
+      () => 0,
+      () => Number.POSITIVE_INFINITY,
+    )
     demand.measure(0)
     events += 1
     for (let second = 5; second <= 120; second += 5) demand.measure(second * 1000)

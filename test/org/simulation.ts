@@ -243,7 +243,11 @@ export class Client {
       maxBatchEvents: 1000,
       maxBatchAgeMs: 1000,
     }
-    this.demand = new Demand({ limits, load: () => this.#load() }, () => this.startsMs.length)
+    this.demand = new Demand(
+      { limits, load: () => this.#load() },
+      () => this.startsMs.length,
+      nowMs => this.pace.inForce(nowMs).requestsPerSecond,
+    )
     this.#demandPerSecond = demandPerSecond
     this.#clock = clock
     this.#service = service
