@@ -301,7 +301,9 @@ local function nextSlots(fromMs, untilMs, visit)
   local turn = first % whole
   local high, low = math.floor(turn / 65536), turn % 65536
   local point = (high * stride % 65536 * 65536 + low * stride) % whole
-  for slot = first, math.min(math.floor(untilMs / slotMs), first + 511) do
+  -- Counted from zero: a number of a slot may be so large that adding one does not change it.
+  for i = 0, math.min(math.floor(untilMs / slotMs) - first, 511) do
+    local slot = first + i
     local found = visit(place and reversed(slot) or point, slot * slotMs)
     if found then return found end
     point = (point + stride) % whole

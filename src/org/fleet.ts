@@ -222,7 +222,8 @@ export class Fleet {
 
   #report(nowMs: number) {
     const { demand, isWaiting, namedHeaderLimit, rarePerSecond, requests } = this.#settings
-    const limit = this.#limitPerSecond ?? 0
+    const known = this.#limitPerSecond ?? 0
+    const limit = known === Number.POSITIVE_INFINITY ? 0 : known // such a limit is not shared
     const hasRequested = requests() !== this.#requestsAtStart
     const isNew = nowMs - this.#startedMs < 2 * this.#leaseMs && !hasRequested
     const isSurprised = !this.#wasWaiting || isNew

@@ -90,9 +90,12 @@ export class World {
     return this.#redis as SimulatedRedis
   }
 
-  /** @param demandPerSecond number of requests that the process could use; more than the limit by default */
-  join(share = 1, demandPerSecond = Number.POSITIVE_INFINITY): void {
-    const client = new Client(this.clock, this.service, this.random, demandPerSecond)
+  /**
+   * @param demandPerSecond number of requests that the process could use; more than the limit by default
+   * @param idleMs time until the process has something to send
+   */
+  join(share = 1, demandPerSecond = Number.POSITIVE_INFINITY, idleMs?: number): void {
+    const client = new Client(this.clock, this.service, this.random, demandPerSecond, idleMs)
     client.pace.setLimit(this.service.limitPerSecond * share)
     this.#exchangeRates(client)
     this.clients.push(client)

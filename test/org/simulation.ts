@@ -235,7 +235,14 @@ export class Client {
   readonly #service: Service
   readonly #random: () => number
 
-  constructor(clock: VirtualClock, service: Service, random: () => number, demandPerSecond = Number.POSITIVE_INFINITY) {
+  /** @param idleMs time until the process has something to send; by default a part of the time between two of its requests */
+  constructor(
+    clock: VirtualClock,
+    service: Service,
+    random: () => number,
+    demandPerSecond = Number.POSITIVE_INFINITY,
+    idleMs?: number,
+  ) {
     const limits = {
       maxBatchBytes: 1e6,
       batchBytesCeiling: 4e6,
@@ -255,7 +262,7 @@ export class Client {
     this.#breaker = new Breaker(30_000, random)
     this.pace = new RateLimiter(random)
     this.startedMs = clock.nowMs
-    this.#workFromMs = this.startedMs + this.#pauseMs(0)
+    this.#workFromMs = this.startedMs + (idleMs ?? this.#pauseMs(0))
     this.#lastSuccessMs = clock.nowMs
   }
 
