@@ -78,6 +78,8 @@ export interface DeliveryDeps {
   readonly onSettled: () => void
   /** Called with the headers of each answer. */
   readonly onAnswer: (headers: Answer['headers']) => void
+  /** Called while events wait for the first request of all. May hold it back by the rate limiter. */
+  readonly onFirstWaiting: () => void
   /** Called when the service has answered a batch of the dataset with a 2xx status. */
   readonly onDelivered: (dataset: string) => void
   /** Called when a batch that was sent is delivered or dropped, after its last attempt. Never throws. */
@@ -191,6 +193,7 @@ export class Delivery {
     const sinceMs = Math.min(nowMs, wantedMs)
     this.#eligibleDatasets = undefined
     this.#tuner.tune(nowMs)
+    if (!rateLimiter.hasStarted && this.isWaiting) this.#deps.onFirstWaiting()
     const notBeforeMs = () => Math.max(breaker.notBeforeMs, rateLimiter.notBeforeMs(nowMs, sinceMs))
     this.#repeatLost(nowMs, () => nowMs >= notBeforeMs())
     while (this.#inFlight.size < limit && nowMs >= notBeforeMs() && !this.#isOver) {

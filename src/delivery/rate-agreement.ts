@@ -2,10 +2,12 @@ import { FoundLimit } from './found-limit.ts'
 import type { AgreedRate, SharedRate, Turn } from './rate-limiter.ts'
 
 /**
- * Part of the limit from which on the processes take turns. Below it, processes of other machines share the limit. These
- * would come off worse: requests at equal distances are refused less than others.
+ * Part of the limit from which on the processes take turns: `maxPart`, or less where a window has few requests. Below it,
+ * processes of other machines share the limit. These would come off worse: requests at equal distances are refused less than
+ * others. But at random times, some of few requests in a window are refused by chance, so that processes which are alone would
+ * never come near a low limit. The deviation by chance grows with the root of their number.
  */
-const turnsFromPart = 0.9
+const turnsFrom = { maxPart: 0.9, deviations: 0.7 }
 /** Minimum time between two turns, in milliseconds: timers are not more exact. */
 const minTurnMs = 5
 /**
@@ -158,8 +160,13 @@ export function agreedRate(
     requestsPerSecond,
     refusedPart: meanOf(rates.map(rate => rate.refusedPart)),
     sinceRefusedMs,
-    turn: inAll < limitPerSecond * turnsFromPart ? undefined : turnOf(own, others, requestsPerSecond, limitPerSecond),
+    turn:
+      inAll < turnsFromPerSecond(limitPerSecond) ? undefined : turnOf(own, others, requestsPerSecond, limitPerSecond),
   }
+}
+
+function turnsFromPerSecond(limitPerSecond: number): number {
+  return limitPerSecond * Math.min(turnsFrom.maxPart, 1 - turnsFrom.deviations / Math.sqrt(limitPerSecond))
 }
 
 /**

@@ -64,6 +64,8 @@ export class RateExchange {
   #timer: NodeJS.Timeout | undefined
   #idle = 0
   #isClosed = false
+  /** True if the process has taken its place in line, or is about to. */
+  #hasPlace = false
   /** Time at which the process began with the rate of others; monotonic. `undefined` once others were there no more. */
   #joinedAtMs: number | undefined
   #sharers = 1
@@ -79,22 +81,31 @@ export class RateExchange {
 
   /**
    * Begins with a part of what the processes of this machine use, if any share the limit now. Otherwise a newcomer would use
-   * the whole limit until the first 429. Under a known limit, a process with events to send takes its place in line, and
-   * tells the others so, unless the limit is high.
+   * the whole limit until the first 429.
    */
   async join(): Promise<void> {
     const { rates, rateLimiter, isWaiting, onAgreed } = this.#deps
     this.#isClosed = false
-    if (hasTurns(rateLimiter.allowedPerSecond) && !rateLimiter.hasStarted && isWaiting()) {
-      await this.#standInLine()
-    } else {
-      const others = await rates.read().catch(() => []) // `exchange` reports trouble
-      const { allowedPerSecond } = rateLimiter
-      const agreed = rateOfNewcomer(others, allowedPerSecond)
-      if (this.#timer !== undefined || this.#isClosed) return
-      if (agreed !== undefined) rateLimiter.agreeOn(monotonicMs(), agreed)
-      if (agreed !== undefined || allowedPerSecond < Number.POSITIVE_INFINITY) this.#beginAfterJoining()
-    }
+    if (isWaiting()) await this.takePlace()
+    if (this.#hasPlace) return
+    const others = await rates.read().catch(() => []) // `exchange` reports trouble
+    const { allowedPerSecond } = rateLimiter
+    const agreed = rateOfNewcomer(others, allowedPerSecond)
+    if (this.#timer !== undefined || this.#isClosed || this.#hasPlace) return
+    if (agreed !== undefined) rateLimiter.agreeOn(monotonicMs(), agreed)
+    if (agreed !== undefined || allowedPerSecond < Number.POSITIVE_INFINITY) this.#beginAfterJoining()
+    onAgreed()
+  }
+
+  /**
+   * Takes a place in line for the first request, under a known limit that is not high, and tells the others so. To be called
+   * when events wait for that request: a process may start to log long after it knows the limit, and many at once.
+   */
+  async takePlace(): Promise<void> {
+    const { rateLimiter, onAgreed } = this.#deps
+    if (this.#hasPlace || this.#isClosed || rateLimiter.hasStarted || !hasTurns(rateLimiter.allowedPerSecond)) return
+    this.#hasPlace = true
+    await this.#standInLine()
     onAgreed()
   }
 
@@ -144,6 +155,7 @@ export class RateExchange {
     this.#deps.rates.leave()
     this.#timer = undefined
     this.#isClosed = true
+    this.#hasPlace = false
     this.#agreement = new RateAgreement()
     this.#sharers = 1
   }

@@ -253,6 +253,7 @@ export class Core {
         this.license?.limits.onAnswer(headers)
         this.rateExchange?.onAnswer()
       },
+      onFirstWaiting: () => void this.rateExchange?.takePlace(),
       onDelivered: dataset => this.#shipSummary(dataset),
       onExported: exported => this.#recordExport(exported),
     })

@@ -30,6 +30,8 @@ export interface PipelineDeps {
   /** Called when memory may have room again because batches moved to the spool. */
   readonly onRoom?: () => void
   readonly onAnswer?: (headers: Answer['headers']) => void
+  /** Called while events wait for the first request of all. May hold it back by the rate limiter. */
+  readonly onFirstWaiting?: () => void
   /** Called when the service has answered a batch of the dataset with a 2xx status. */
   readonly onDelivered?: (dataset: string) => void
   /** Called when a batch that was sent is delivered or dropped, after its last attempt. Never throws. */
@@ -83,6 +85,7 @@ export function openPipeline(deps: PipelineDeps): Pipeline {
     timeField,
     onSettled: () => deps.onSettled?.(),
     onAnswer: headers => deps.onAnswer?.(headers),
+    onFirstWaiting: () => deps.onFirstWaiting?.(),
     onDelivered: dataset => deps.onDelivered?.(dataset),
     onExported: exported => deps.onExported?.(exported),
   })

@@ -190,12 +190,16 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     expect(slots.length).toBeGreaterThan(0.4 * 60 * 4.9)
   })
 
-  it.each([2 ** 31 - 1, 1e9])('a limit of %d requests per second does not keep Redis busy', async limitPerSecond => {
-    const register = new Register(ioredis, `a limit of ${limitPerSecond}`, 5000)
-    const report = { ...nothing, wanted: 1, limitPerSecond, isGuest: true, isUrgent: true }
-    for (let call = 0; call < 3; call++) await register.renew('p', report)
-    expect(await ioredis.ping()).toBe('PONG')
-  }, 2000)
+  it.each([2 ** 31 - 1, 1e9])(
+    'a limit of %d requests per second does not keep Redis busy',
+    async limitPerSecond => {
+      const register = new Register(ioredis, `a limit of ${limitPerSecond}`, 5000)
+      const report = { ...nothing, wanted: 1, limitPerSecond, isGuest: true, isUrgent: true }
+      for (let call = 0; call < 3; call++) await register.renew('p', report)
+      expect(await ioredis.ping()).toBe('PONG')
+    },
+    2000,
+  )
 
   it('the places are few again when there are few processes for them', async () => {
     const register = new Register(ioredis, 'too many turns', 5000)

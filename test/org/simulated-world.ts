@@ -117,6 +117,7 @@ export class World {
       random: this.random,
     })
     client.onAnswered = () => exchange.onAnswer()
+    client.onFirstWaiting = () => void exchange.takePlace()
     client.onStopped = () => exchange.close()
     client.onLimit = () => void exchange.join().then(client.pump)
     void exchange.join()

@@ -325,6 +325,44 @@ describe('processes that agree on their rates with those of their machine', () =
   )
 
   it.each([true, false])(
+    '40 on 5 per second that begin to log at the same time, long after they know the limit, wait in line (headers: %s)',
+    async tellsRemaining => {
+      for (let seed = 1; seed <= seeds; seed++) {
+        const world = new World({ limitPerSecond: 5, tellsRemaining }, seed, 1)
+        for (let i = 0; i < 40; i++)
+          world.clock.after(1000 * world.random(), () => {
+            world.join(1, undefined, 10_000 - world.clock.nowMs + 300 * world.random())
+          })
+        await world.runUntil(120)
+        expect(world.service.rejected(10, 20)).toBeLessThan(0.15)
+        expect(world.service.rejected(20, 120)).toBeLessThan(0.02)
+        expect(world.service.utilisation(20, 120)).toBeGreaterThan(0.95)
+      }
+    },
+  )
+
+  it.each([
+    { processes: 40, onPerSecond: 5, tellsRemaining: true },
+    { processes: 40, onPerSecond: 5, tellsRemaining: false },
+    { processes: 40, onPerSecond: 10, tellsRemaining: false },
+    { processes: 10, onPerSecond: 2, tellsRemaining: true },
+  ])(
+    '$processes on $onPerSecond per second take turns again after 15 s in which all requests were refused (headers: $tellsRemaining)',
+    async ({ processes, onPerSecond, tellsRemaining }) => {
+      let utilisation = 0
+      for (let seed = 1; seed <= seeds; seed++) {
+        const world = new World({ limitPerSecond: onPerSecond, tellsRemaining }, seed, 1)
+        world.joinWithinASecond(processes)
+        world.clock.after(30_000, () => world.service.refuseAllUntil(45_000))
+        await world.runUntil(150)
+        expect(world.service.rejected(55, 150)).toBeLessThan(0.05)
+        utilisation += world.service.utilisation(90, 150) / seeds
+      }
+      expect(utilisation).toBeGreaterThan(0.9)
+    },
+  )
+
+  it.each([true, false])(
     '80 on 5 per second wait no longer than half a minute, also after a 429, although each has a turn in 16 seconds (headers: %s)',
     async tellsRemaining => {
       for (let seed = 1; seed <= seeds; seed++) {

@@ -215,6 +215,8 @@ export class Client {
   readonly demand: Demand
   /** Called after each answer. */
   onAnswered = (): void => {}
+  /** Called while the process has something to send and has made no request. */
+  onFirstWaiting = (): void => {}
   /** Called when the limit becomes known. */
   onLimit = (): void => {}
   /** Called when the process ends. */
@@ -285,6 +287,7 @@ export class Client {
       this.pace.onIdle()
       return this.#wakeAt(this.#workFromMs)
     }
+    if (!this.pace.hasStarted) this.onFirstWaiting()
     while (this.#inFlight < 4 && !this.#isStopped) {
       const notBeforeMs = Math.max(this.#breaker.notBeforeMs, this.pace.notBeforeMs(nowMs))
       if (nowMs < notBeforeMs || !this.isWaiting) return this.#wakeAt(notBeforeMs)
