@@ -62,6 +62,8 @@ const minSharePerSecond = 1 / 600
 /** Maximum wait for an answer of Redis, in milliseconds, while the fleet is open and when it closes. */
 const answerMs = 1000
 const leaveMs = 250
+/** Time after the start within which failures are those of a client that is still connecting, in milliseconds. */
+const connectMs = 500
 /**
  * Maximum time that requests wait for the license that another process reads, in milliseconds. Waiting events must not
  * get old.
@@ -352,6 +354,9 @@ export class Fleet {
   }
 
   #retry(error: unknown): void {
+    // A client that is still connecting may reject its first calls. Each process that gave up would read the license.
+    const isStarting = this.#share === undefined && monotonicMs() < this.#startedMs + connectMs
+    if (isStarting) return this.#callIn(firstRetryMs * (0.5 + this.#random() / 2))
     // Without a slot of its own, the process would not send until Redis is back.
     if (this.#share?.arcs.length === 0) this.#share = undefined
     if (this.#share === undefined || this.#isRare) this.#setLease(undefined)

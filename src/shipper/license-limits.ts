@@ -96,11 +96,11 @@ export function openLicense(deps: LicenseDeps): License {
     })
   /** Lets requests start that wait for the license of another process. */
   const endHold = (): void => {
-    if (licenseFile !== undefined) rateLimiter.holdUntil(Number.NEGATIVE_INFINITY)
+    if (licenseFile !== undefined && fleet === undefined) rateLimiter.holdUntil(Number.NEGATIVE_INFINITY)
   }
   const { rates, credentials } = options
   const licenseFile =
-    fleet === undefined && rates !== undefined
+    rates !== undefined
       ? new LicenseFile({
           directory: machineDirectoryOf(rates),
           key: () => machineKeyOf(rates, credentials),
@@ -136,11 +136,13 @@ export function openLicense(deps: LicenseDeps): License {
     {
       readOrg: onUnusable => {
         const readHere = () => read(onUnusable)
-        if (fleet !== undefined)
-          return readShared(fleet.license, Math.max(refreshMs / 2, minSharedAgeMs), readHere, diagnostics.redact)
-        if (licenseFile !== undefined)
-          return readShared(licenseFile, Math.min(refreshMs / 2, maxMachineAgeMs), readHere, diagnostics.redact)
-        return readHere()
+        // Also in a fleet: while Redis is away, each of its processes would read the license.
+        const readOnMachine =
+          licenseFile === undefined
+            ? readHere
+            : () => readShared(licenseFile, Math.min(refreshMs / 2, maxMachineAgeMs), readHere, diagnostics.redact)
+        if (fleet === undefined) return readOnMachine()
+        return readShared(fleet.license, Math.max(refreshMs / 2, minSharedAgeMs), readOnMachine, diagnostics.redact)
       },
       setRate: requestsPerSecond => {
         const isFirst = limitPerSecond === undefined
@@ -178,7 +180,7 @@ export function openLicense(deps: LicenseDeps): License {
       isOpen = true
       fleet?.start()
       if (licenseFile !== undefined) {
-        if (limitPerSecond === undefined) rateLimiter.holdUntil(monotonicMs() + licenseMs)
+        if (limitPerSecond === undefined && fleet === undefined) rateLimiter.holdUntil(monotonicMs() + licenseMs)
         addRelease(licenseFile.release)
       }
       limits.start()

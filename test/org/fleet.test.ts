@@ -446,6 +446,18 @@ describe('the license', () => {
     expect((await got).toSorted()).toEqual(['{} 1', '{} 2'])
   })
 
+  it('is read once, and nobody is warned, if the first calls of each client fail because it is still connecting', async () => {
+    redis.state = 'refusing'
+    const reads = read('{}')
+    const members = [join(), join(2)]
+    const got = Promise.all(members.map(({ fleet }) => fleet.license.get(reads.read, 60_000)))
+    await clock.runUntil(200, true)
+    redis.state = 'there'
+    await clock.runUntil(2000, true)
+    expect(await got).toEqual(['{} 1', '{} 1'])
+    expect(members.map(({ troubles }) => troubles)).toEqual([[], []])
+  })
+
   it('is read by another process after a failure: the token of the first may not be allowed to', async () => {
     const [first, second] = [join(), join(2)]
     const failed = first.fleet.license.get(() => Promise.reject(new Error('403')), 60_000).catch(String)
