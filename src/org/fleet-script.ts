@@ -543,11 +543,12 @@ local function reservedSlot(withinMs)
 end
 
 -- The time of a request besides the slots: the limit is not used whole, so there is room for a few; for two at once. There is
--- none while many start.
+-- none while many start. A process that has made requests, and is not one of few, leaves the last one to those that start.
 local function besides(beforeMs)
   if expected > 0 and not isRare(self) then return nil end
   local apartMs = 1000 / (guestPart * limit)
   local dueMs = math.max(number('guestMs') + apartMs, now - apartMs)
+  if not isUrgent and not isRare(self) and dueMs > now - apartMs then return nil end
   if dueMs >= math.min(now + (isRare(self) and soonMs or 2 * leaseMs), beforeMs) then return nil end
   setMs('guestMs', dueMs)
   return math.floor(math.max(dueMs, now))

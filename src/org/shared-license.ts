@@ -38,7 +38,8 @@ export class SharedLicense {
       }
       if (this.#mayRead || !this.#isReachable) return this.#keep(await this.#read(read))
       this.#isWanted = true
-      if (asked === 0) this.#askSoon() // after that, the calls of each lease are enough
+      // Once there is a license, the calls of each lease are enough: early calls of all processes would come at the same moment.
+      if (asked === 0 && this.#text === undefined) this.#askSoon()
       await this.#nextAnswer.promise
     }
   }
