@@ -37,6 +37,7 @@ export interface RateExchangeDeps {
     | 'agreeOn'
     | 'join'
     | 'hasStarted'
+    | 'isLeased'
     | 'holdUntil'
     | 'wasThrottledSince'
     | 'forgetRefusals'
@@ -99,11 +100,13 @@ export class RateExchange {
 
   /**
    * Takes a place in line for the first request, under a known limit that is not high, and tells the others so. To be called
-   * when events wait for that request: a process may start to log long after it knows the limit, and many at once.
+   * when events wait for that request: a process may start to log long after it knows the limit, and many at once. A process
+   * of a fleet has slots of its own, and needs no place.
    */
   async takePlace(): Promise<void> {
     const { rateLimiter, onAgreed } = this.#deps
-    if (this.#hasPlace || this.#isClosed || rateLimiter.hasStarted || !hasTurns(rateLimiter.allowedPerSecond)) return
+    if (this.#hasPlace || this.#isClosed || rateLimiter.hasStarted || rateLimiter.isLeased) return
+    if (!hasTurns(rateLimiter.allowedPerSecond)) return
     this.#hasPlace = true
     await this.#standInLine()
     onAgreed()

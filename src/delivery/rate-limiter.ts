@@ -426,6 +426,11 @@ export class RateLimiter {
     this.agreeOn(nowMs, agreed)
   }
 
+  /** True if requests start at slots that no other process uses. */
+  get isLeased(): boolean {
+    return this.#lease !== undefined
+  }
+
   /** True if a request has started. */
   get hasStarted(): boolean {
     return this.#lastStartMs !== Number.NEGATIVE_INFINITY

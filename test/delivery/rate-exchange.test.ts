@@ -273,6 +273,7 @@ function exchangeOf(rates: SharedRates, rateLimiter: Partial<RateExchangeDeps['r
     agreeOn: () => {},
     join: () => {},
     hasStarted: true,
+    isLeased: false,
     holdUntil: () => {},
     wasThrottledSince: () => false,
     forgetRefusals: () => {},
@@ -354,7 +355,7 @@ describe('a process that joins others', () => {
 describe('a process that takes its place in line', () => {
   const inLine = (
     read: () => Promise<readonly SharedRate[]>,
-    { hasStarted = (): boolean => false, allowedPerSecond = 5 } = {},
+    { hasStarted = (): boolean => false, allowedPerSecond = 5, isLeased = false } = {},
   ) => {
     const calls: string[] = []
     const exchange = exchangeOf(
@@ -368,6 +369,7 @@ describe('a process that takes its place in line', () => {
       },
       {
         allowedPerSecond,
+        isLeased,
         get hasStarted() {
           return hasStarted()
         },
@@ -379,6 +381,19 @@ describe('a process that takes its place in line', () => {
     )
     return { exchange, calls }
   }
+
+  it('takes none if it has slots of a fleet', async () => {
+    const { exchange, calls } = inLine(async () => [], { isLeased: true })
+    await exchange.takePlace()
+    expect(calls).toEqual([])
+  })
+
+  it('takes one, and only one, when its first event comes', async () => {
+    const { exchange, calls } = inLine(async () => [])
+    await Promise.all([exchange.takePlace(), exchange.takePlace()])
+    exchange.close()
+    expect(calls).toEqual(['hold', 'join', 'tell', 'forget', 'go on', 'leave'])
+  })
 
   it('takes none, and waits for nothing, if the limit is high', async () => {
     const { exchange, calls } = inLine(async () => [], { allowedPerSecond: 1000 })
