@@ -116,6 +116,12 @@ const lastRequestMs = 250
 /** Minimum rate before the deadline while requests are refused, in requests per second. */
 const urgentPerSecond = 2.5
 
+/** A limit that an answer of the last seconds named, in requests per second, and the time since that answer. */
+export interface NamedLimit {
+  readonly perSecond: number
+  readonly ageMs: number
+}
+
 /** The rate of a process, as it tells the others on its machine. */
 export interface SharedRate extends Answers {
   readonly requestsPerSecond: number
@@ -457,8 +463,9 @@ export class RateLimiter {
   }
 
   /** The same limit if an answer of the last seconds named it. An idle process hears of no change. */
-  namedHeaderLimit(nowMs: number): number | undefined {
-    return nowMs - this.#headerLimitAtMs < maxUnnamedMs ? this.headerLimit : undefined
+  namedHeaderLimit(nowMs: number): NamedLimit | undefined {
+    const ageMs = nowMs - this.#headerLimitAtMs
+    return this.headerLimit !== undefined && ageMs < maxUnnamedMs ? { perSecond: this.headerLimit, ageMs } : undefined
   }
 
   /** Time until which the service's 429s asked to wait. */

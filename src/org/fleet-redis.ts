@@ -16,6 +16,8 @@ export interface Report {
   readonly limitPerSecond: number
   /** Limit that the headers of the answers to the process name, in requests per second. */
   readonly headerLimit: number | undefined
+  /** Time since the last answer that named that limit, in milliseconds. */
+  readonly headerAgeMs: number
   /** License that the process has read for all processes, as JSON. */
   readonly license: string | undefined
   /** Version of the license that the process knows: `licenseVersion` of an earlier answer. */
@@ -107,6 +109,7 @@ export class Register {
       isGuest ? '1' : '',
       decimal(report.rarePerSecond),
       report.isUrgent ? '1' : '',
+      decimal(report.headerAgeMs),
     )
     const [nowMs, renewInMs, distance, guestMs, header, version, sent, mayRead, held]: readonly unknown[] =
       Array.isArray(answer) ? answer : []

@@ -22,6 +22,7 @@ local need, want, claims = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local limit, header = tonumber(ARGV[7]), ARGV[8]
 local license, knownAt, reads, wantsGuest = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
 local rarePerSecond, isUrgent = tonumber(ARGV[13]), ARGV[14] == '1'
+local headerAgeMs = tonumber(ARGV[15])
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -358,7 +359,7 @@ end
 
 local names = {
   'bornMs', 'returnedMs', 'calledMs', 'surveyedMs', 'count', 'mode', 'level', 'free', 'lostMs', 'guestMs',
-  'header', 'headerMs', 'licenseAt', 'reader', 'readerMs', 'turns',
+  'header', 'headerMs', 'raisedMs', 'licenseAt', 'reader', 'readerMs', 'turns',
   'lacking', 'reserve', 'reservedMs', 'joins', 'joinsMs', 'growsMs',
 }
 local values, s = redis.call('HMGET', state, unpack(names)), {}
@@ -380,7 +381,7 @@ local function setMs(name, value) set(name, string.format('%.0f', value)) end
 -- The clock of Redis was set back, or another server took over: times of the future would not pass for as long. The
 -- processes call again, as after Redis was away.
 if s.calledMs and now < number('calledMs') - leaseMs / 5 then
-  for _, name in ipairs({ 'bornMs', 'lostMs', 'guestMs', 'reservedMs', 'headerMs', 'readerMs', 'joinsMs', 'growsMs' }) do
+  for _, name in ipairs({ 'bornMs', 'lostMs', 'guestMs', 'reservedMs', 'headerMs', 'raisedMs', 'readerMs', 'joinsMs', 'growsMs' }) do
     if number(name) > now then setMs(name, now) end
   end
   s.surveyedMs = nil
@@ -570,10 +571,17 @@ if limit > 0 and hasToWait then
 end
 
 if header ~= '' then
+  -- A higher limit counts once no answer has named the lower one for some time, because answers may contradict each other.
+  -- After that, a process with few requests may still report what an answer named before.
+  local namedMs = now - headerAgeMs
   local isLower = not s.header or tonumber(header) <= number('header')
-  if isLower or now - number('headerMs') > leaseMs then
+  if isLower and namedMs >= number('raisedMs') then
     set('header', header)
-    setMs('headerMs', now)
+    setMs('headerMs', math.max(namedMs, number('headerMs')))
+  elseif not isLower and namedMs - number('headerMs') > leaseMs then
+    set('header', header)
+    setMs('headerMs', namedMs)
+    setMs('raisedMs', namedMs)
   end
 elseif s.header and now - number('headerMs') > 4 * leaseMs then
   set('header', '')

@@ -1,5 +1,5 @@
 import type { RequestDemand } from '../delivery/demand.ts'
-import type { Lease } from '../delivery/rate-limiter.ts'
+import type { Lease, NamedLimit } from '../delivery/rate-limiter.ts'
 import type { RedisClient } from '../options/redis-client.ts'
 import { ownProperties } from '../own-properties.ts'
 import { milliseconds } from '../text/milliseconds.ts'
@@ -25,7 +25,7 @@ export interface FleetSettings {
    */
   readonly headerLimit: () => number | undefined
   /** The same limit while answers name it. `nowMs` is monotonic. */
-  readonly namedHeaderLimit: (nowMs: number) => number | undefined
+  readonly namedHeaderLimit: (nowMs: number) => NamedLimit | undefined
   /**
    * Number of requests per second up to which a process sends rarely: slots of its own would come too seldom. The same in
    * all processes.
@@ -229,6 +229,7 @@ export class Fleet {
     const hasRequested = requests() !== this.#requestsAtStart
     const isNew = nowMs - this.#startedMs < 2 * this.#leaseMs && !hasRequested
     const isSurprised = !this.#wasWaiting || isNew
+    const named = namedHeaderLimit(nowMs)
     const { needed, wanted } = limit > 0 ? demand(nowMs) : { needed: 0, wanted: 0 }
     const hasToWait = isWaiting() && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)
     const isRare = limit > 0 && wanted <= rarePerSecond
@@ -240,7 +241,8 @@ export class Fleet {
       wanted: limit > 0 ? wanted / limit : 0,
       arcs: this.#share?.arcs ?? [],
       limitPerSecond: limit,
-      headerLimit: namedHeaderLimit(nowMs),
+      headerLimit: named?.perSecond,
+      headerAgeMs: named?.ageMs ?? 0,
       isGuest,
       isRare,
       rarePerSecond,

@@ -348,7 +348,7 @@ describe('among other processes', () => {
   it('tells other processes of a limit only while answers name it', () => {
     const pace = new RateLimiter(() => 0.5)
     pace.onAnswer(0, { ...accepted, limit: 2, limitPerSecond: 2 })
-    expect(pace.namedHeaderLimit(5000)).toBe(2)
+    expect(pace.namedHeaderLimit(5000)).toEqual({ perSecond: 2, ageMs: 5000 })
     expect(pace.namedHeaderLimit(15_000)).toBeUndefined()
     expect(pace.headerLimit).toBe(2)
   })

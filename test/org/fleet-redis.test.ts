@@ -29,6 +29,7 @@ const nothing: Report = {
   arcs: [],
   limitPerSecond: 0,
   headerLimit: undefined,
+  headerAgeMs: 0,
   license: undefined,
   licenseVersion: '0',
   wouldRead: false,
@@ -103,6 +104,19 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
       expect(await register.renew('a', { ...nothing, headerLimit })).toMatchObject({ headerLimit: undefined })
     },
   )
+
+  it('a lower limit in headers gives way to a higher one, whatever an answer before named', async () => {
+    const register = new Register(ioredis, 'raised headers', leaseMs)
+    const renew = async (headerLimit: number, headerAgeMs = 0) =>
+      (await register.renew('a', { ...nothing, headerLimit, headerAgeMs })).headerLimit
+    expect(await renew(10)).toBe(10)
+    expect(await renew(40)).toBe(10)
+    await setTimeout(leaseMs + 20)
+    expect(await renew(10, leaseMs + 5)).toBe(10)
+    expect(await renew(40)).toBe(40)
+    expect(await renew(10, 50)).toBe(40)
+    expect(await renew(10)).toBe(10)
+  })
 
   it.each([0, 1])('a process gets its own share and the reports of others (client %d)', async index => {
     const { name, client } = clients[index] as (typeof clients)[0]
@@ -204,12 +218,15 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
   it('the places are few again when there are few processes for them', async () => {
     const register = new Register(ioredis, 'too many turns', 5000)
     const report = { ...nothing, wanted: 1, limitPerSecond: 5 }
-    const shares: Share[] = []
-    for (let call = 0; call < 60; call++) {
-      if (call === 20) await ioredis.hset('{logferry:fleet:too many turns}:state', 'turns', '100000')
-      const n = call % 20
-      shares[n] = await register.renew(`p${n}`, { ...report, arcs: shares[n]?.arcs ?? [] })
+    let shares: Share[] = []
+    const renewAll = async () => {
+      const renewals = Array.from({ length: 20 }, (_, n) => ({ ...report, arcs: shares[n]?.arcs ?? [] }))
+      shares = await Promise.all(renewals.map((renewal, n) => register.renew(`p${n}`, renewal)))
     }
+    await renewAll()
+    await ioredis.hset('{logferry:fleet:too many turns}:state', 'turns', '100000')
+    await renewAll()
+    await renewAll()
     const places = shares.map(({ arcs }) => arcs.reduce((sum, [from, to]) => sum + to - from, 0) / 2 ** 26)
     expect(places.filter(count => count < 1 || !Number.isInteger(count))).toEqual([]) // of 64 places
   })

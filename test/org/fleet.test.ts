@@ -51,7 +51,8 @@ function join(
     key: 'org',
     limitPerSecond: () => member.limitPerSecond,
     headerLimit: () => member.headerLimit,
-    namedHeaderLimit: () => member.headerLimit,
+    namedHeaderLimit: () =>
+      member.headerLimit === undefined ? undefined : { perSecond: member.headerLimit, ageMs: 0 },
     demand: () => ({ needed: 0, wanted: member.wanted }),
     rarePerSecond: 0.35,
     isWaiting: () => member.isWaiting,
@@ -616,6 +617,7 @@ describe('an impossible answer of Redis', () => {
       arcs: [],
       limitPerSecond: 10,
       headerLimit: undefined,
+      headerAgeMs: 0,
       license: undefined,
       licenseVersion: '0',
       wouldRead: false,
