@@ -135,6 +135,18 @@ describe.concurrent('a fleet whose Redis gives impossible answers', () => {
   })
 })
 
+it('one process of a machine reads the license for all of a fleet whose Redis is away', async () => {
+  await using shipping = await startShipping({ org: { license: { apiRateLimitPerSecond: 50 } } })
+  const { orgId, accessToken } = shipping.emulator
+  const away = async () => Promise.reject(new Error('connect ECONNREFUSED'))
+  const limits = { orgId, accessToken, fleet: { redis: { call: away, eval: away } } } as LimitsOptions
+  const shippers = [1, 2, 3].map(() => shipping.ship({ limits }))
+  await vi.waitFor(() => {
+    for (const shipper of shippers) expect(shipper.stats().limits).toMatchObject({ readAt: expect.any(String) })
+  }, 10_000)
+  expect(shipping.emulator.requests().filter(({ method }) => method === 'GET')).toHaveLength(1)
+})
+
 describe.concurrent('maxFields', () => {
   it('256 with 2,000 distinct keys: no event is refused, and every value can be found', async () => {
     await using limited = await startLimited({ maxFields: 256 })
