@@ -544,7 +544,7 @@ local function reservedSlot(withinMs)
 end
 
 -- The time of a request besides the slots: the limit is not used whole, so there is room for a few; for two at once. There is
--- none while many start. A process that has made requests, and is not one of few, leaves the last one to those that start.
+-- none while many start. The last one is for processes that wait for their first request, and for those that send rarely.
 local function besides(beforeMs)
   if expected > 0 and not isRare(self) then return nil end
   local apartMs = 1000 / (guestPart * limit)
@@ -575,10 +575,13 @@ if header ~= '' then
   -- After that, a process with few requests may still report what an answer named before.
   local namedMs = now - headerAgeMs
   local isLower = not s.header or tonumber(header) <= number('header')
-  if isLower and namedMs >= number('raisedMs') then
+  -- A time of the future is wrong, and would count for ever.
+  local lowerMs = number('headerMs') <= now and number('headerMs') or 0
+  local isStale = number('raisedMs') <= now and namedMs < number('raisedMs')
+  if isLower and not isStale then
     set('header', header)
-    setMs('headerMs', math.max(namedMs, number('headerMs')))
-  elseif not isLower and namedMs - number('headerMs') > leaseMs then
+    setMs('headerMs', math.max(namedMs, lowerMs))
+  elseif not isLower and namedMs - lowerMs > leaseMs then
     set('header', header)
     setMs('headerMs', namedMs)
     setMs('raisedMs', namedMs)

@@ -118,6 +118,16 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     expect(await renew(10)).toBe(10)
   })
 
+  it.each(['headerMs', 'raisedMs'])('a wrong %s of the future does not fix the limit in headers', async name => {
+    const register = new Register(ioredis, `wrong ${name}`, leaseMs)
+    const renew = async (headerLimit: number) => (await register.renew('a', { ...nothing, headerLimit })).headerLimit
+    await renew(20)
+    await ioredis.hset(`{logferry:fleet:wrong ${name}}:state`, name, String(Date.now() + 1e9))
+    expect(await renew(10)).toBe(10)
+    await setTimeout(leaseMs + 20)
+    expect(await renew(40)).toBe(40)
+  })
+
   it.each([0, 1])('a process gets its own share and the reports of others (client %d)', async index => {
     const { name, client } = clients[index] as (typeof clients)[0]
     const register = new Register(client, `told to ${name}`, leaseMs)

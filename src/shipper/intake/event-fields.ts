@@ -4,8 +4,8 @@ import { isQuicklyRead, isSpreadable, ownCopy } from '../../record/own-copy.ts'
 import type { IntakeEvent } from './intake-event.ts'
 
 /**
- * Returns an event as it is sent: its line, parsed. What was altered for that is counted in `altered`, by default in the
- * counts of the shipper. If the event was cut, `intake.wasCut` becomes true.
+ * Parses the line of an event, and so returns the event as it is sent. Counts in `altered` what the line alters, by default in
+ * the counts of the shipper. If the event was cut, `intake.wasCut` becomes true.
  */
 export type AsSent = (
   intake: Pick<IntakeEvent, 'event' | 'resource' | 'wasCut'>,
