@@ -56,7 +56,7 @@ describe('processes that lease their shares', () => {
     '%d that start within %d ms on %d per second have their first requests accepted within %d seconds, or soon after a 429',
     async (processes, withinMs, limitPerSecond, maxSeconds) => {
       const waits: number[] = []
-      for (let run = 0; run < (isSoak ? 12 : 3); run++) {
+      for (let run = 0; run < (isSoak ? 12 : 2); run++) {
         const world = await World.withRedis({ limitPerSecond }, 20)
         for (let n = 0; n < run; n++) world.random() // another run each time
         for (let n = 0; n < processes; n++) world.clock.after(withinMs * world.random(), () => world.join())

@@ -17,7 +17,7 @@ const secondsWithRedis = 120
 class SimulatedMachine {
   isLicenseKnown = false
   readingUntilMs = 0
-  readonly #rows = new Map<Client, SharedRate & { readonly atMs: number }>()
+  readonly #rows = new Map<Client, { readonly rate: SharedRate; readonly atMs: number }>()
   readonly #clock: VirtualClock
 
   constructor(clock: VirtualClock) {
@@ -30,7 +30,7 @@ class SimulatedMachine {
       read,
       exchange: own => {
         const others = read()
-        this.#rows.set(client, { ...own, atMs: this.#clock.nowMs })
+        this.#rows.set(client, { rate: own, atMs: this.#clock.nowMs })
         return others
       },
       leave: () => this.#rows.delete(client),
@@ -39,7 +39,7 @@ class SimulatedMachine {
 
   #othersOf(client: Client): SharedRate[] {
     const others: SharedRate[] = []
-    for (const [other, { atMs, ...rate }] of this.#rows) {
+    for (const [other, { rate, atMs }] of this.#rows) {
       const ageMs = this.#clock.nowMs - atMs
       if (other === client || ageMs > rowHoldsMs) continue
       const { sinceRefusedMs, sinceAcceptedMs, nextStartMs } = rate
