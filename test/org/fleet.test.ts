@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Lease } from '../../src/delivery/rate-limiter.ts'
 import type { IoredisClient } from '../../src/options/redis-client.ts'
 import { Fleet } from '../../src/org/fleet.ts'
-import { Register } from '../../src/org/fleet-redis.ts'
+import { Register, type Report } from '../../src/org/fleet-redis.ts'
 import { strideInTurns } from '../../src/org/fleet-script.ts'
 import { type Arc, Slots, wholeCircle } from '../../src/org/slots.ts'
 import { randomFrom, stubTime, VirtualClock } from './simulation.ts'
@@ -26,6 +26,22 @@ beforeEach(async () => {
 afterEach(() => {
   vi.unstubAllGlobals()
 })
+
+/** The report of a process that would use the limit of 10 per second alone, and asks for a request besides its slots. */
+const busy: Report = {
+  needed: 1,
+  wanted: 1,
+  arcs: [],
+  limitPerSecond: 10,
+  headerLimit: undefined,
+  headerAgeMs: 0,
+  license: undefined,
+  licenseVersion: '0',
+  wouldRead: false,
+  isGuest: true,
+  rarePerSecond: 0.35,
+  isUrgent: false,
+}
 
 interface Member {
   readonly fleet: Fleet
@@ -271,6 +287,23 @@ describe('a fleet', () => {
     expect(members).toHaveLength(20)
   })
 
+  it('keeps a request besides the slots for a process that starts, whatever busy ones ask for', async () => {
+    const register = new Register(redis, 'busy', 5000)
+    const renew = async (id: string, isUrgent: boolean) => {
+      const share = register.renew(id, { ...busy, isUrgent })
+      await clock.runUntil(clock.nowMs + 10, true)
+      return share
+    }
+    const ids = Array.from({ length: 20 }, (_, n) => `busy ${n}`)
+    for (let n = 0; n < 200; n++) await renew(ids[n % 20] as string, false)
+    await clock.runUntil(clock.nowMs + 4000, true)
+    const guests = []
+    for (const id of ids) guests.push((await renew(id, false)).guestMs)
+    expect(guests.filter(guestMs => guestMs !== undefined)).toHaveLength(1)
+    const { nowMs, guestMs } = await renew('new', true)
+    expect(guestMs).toBe(nowMs)
+  })
+
   it('redistributes the slots of a process as soon as it leaves', async () => {
     const [first, second] = [join(), join(2)]
     await clock.runUntil(20_000, true)
@@ -422,6 +455,22 @@ describe('the license', () => {
     await clock.runUntil(70_000, true)
     expect(await second).toEqual(['{} 2', '{} 2'])
     expect(reads.count).toBe(2)
+  })
+
+  it('that is outdated is asked for with the next call of each process, not by all at the same moment', async () => {
+    const members = Array.from({ length: 20 }, (_, i) => join(i))
+    const reads = read('{}')
+    const got = () => Promise.all(members.map(({ fleet }) => fleet.license.get(reads.read, 10_000)))
+    const first = got()
+    await clock.runUntil(10_000, true)
+    await first
+    await clock.runUntil(60_000, true)
+    const { calls } = redis
+    const second = got()
+    await clock.runUntil(60_250, true)
+    expect(redis.calls - calls).toBeLessThanOrEqual(5)
+    await clock.runUntil(70_000, true)
+    expect(await second).toEqual(Array(20).fill('{} 2'))
   })
 
   it('is read by another process when the reader is gone', async () => {
