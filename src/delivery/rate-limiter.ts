@@ -65,6 +65,14 @@ const minHeaderPerSecond = 1 / 60
  * Time after the last 429 until a lease is fully used again, in milliseconds: less than two lease terms of the fleet.
  */
 const leaseRegainedMs = 4000
+/** Part of the latest requests up to which 429s under a lease are taken for chance, if each is followed by an accepted one. */
+const refusedByChance = 0.03
+/**
+ * Requests that start late meet in some windows of the service, by a number that deviates with the root of the delay and of
+ * the requests per second. To leave room for them, a process leaves out slots in that proportion. Delays up to `fromMs`, and
+ * slots that are further apart than `maxApartMs`, do not matter. The delay is a mean, to which each start adds a part.
+ */
+const leftOut = { factor: 0.4, fromMs: 15, maxApartMs: 2000, partOfStart: 0.1 }
 /** Number of processes between which a limit is divided for the first rate of each. */
 const usualProcesses = 40
 /** Part of one share that a newcomer takes from the processes that share the limit. */
@@ -202,6 +210,8 @@ export class RateLimiter {
    * room.
    */
   #dueMs = Number.NEGATIVE_INFINITY
+  /** Mean delay of the latest requests after their slots, in milliseconds. */
+  #lateMs = 0
   /** Factor of the next interval. Intervals vary if the limit is shared. */
   #intervalFactor = 1
   /** Time of the next request, and the maximum rate, while processes take turns. */
@@ -320,6 +330,7 @@ export class RateLimiter {
     if (this.#isTooLate(slotMs, nowMs)) this.#earlyStarts--
     this.#wasHeldBack = nowMs - this.#nextMs(nowMs) < this.#intervalMs(nowMs)
     this.#dueMs = Number.isFinite(slotMs) ? slotMs : nowMs
+    if (this.#lease !== undefined && Number.isFinite(slotMs)) this.#leaveOutSlots(this.#lease, nowMs - slotMs)
     this.#intervalFactor = this.#drawIntervalFactor(nowMs)
     this.#nextTurn(nowMs)
     this.#lastStartMs = nowMs
@@ -504,11 +515,18 @@ export class RateLimiter {
         : Math.max(perSecond, urgentPerSecond)
     }
     if (this.#lease === undefined) return perSecond
-    // If slots are a window apart, the next one is in another window: a single 429 says nothing about it.
-    if (this.#lease.perSecond <= 1000 / windowMs && this.#learned.refusals <= 1) return Number.POSITIVE_INFINITY
+    if (this.#learned.refusals <= 1 && this.#isByChance(this.#lease)) return Number.POSITIVE_INFINITY
     // No other process needs room, because the slots of other processes are separate. So the lease is soon used fully
     // again.
     return Math.max(perSecond, this.#allowed * Math.min((nowMs - this.#throttledAtMs) / leaseRegainedMs, 1))
+  }
+
+  /**
+   * True if a single 429 under the lease says nothing about the next slot: it is in another window, or few requests are
+   * refused, because some that start late meet in one window.
+   */
+  #isByChance({ perSecond }: Lease): boolean {
+    return perSecond <= 1000 / windowMs || this.#learned.refusedPart < refusedByChance
   }
 
   #intervalMs(nowMs: number): number {
@@ -566,6 +584,15 @@ export class RateLimiter {
     const { atMs, distanceMs } = this.#turn
     const turns = Math.floor((atMs - nowMs - part * intervalMs) / distanceMs)
     if (turns > 0) this.#turn = { ...this.#turn, atMs: atMs - (turns - 0.5) * distanceMs }
+  }
+
+  /** Leaves out the next slot of the lease at random, the more often the later requests start. */
+  #leaveOutSlots(lease: Lease, lateMs: number): void {
+    this.#lateMs += leftOut.partOfStart * (Math.max(lateMs, 0) - this.#lateMs)
+    const harmfulMs = this.#lateMs - leftOut.fromMs
+    if (harmfulMs <= 0 || this.#random() >= (leftOut.factor * Math.sqrt(harmfulMs * lease.slotMs)) / windowMs) return
+    const nextMs = lease.nextMs(this.#dueMs + this.#sameSlotMs)
+    if (nextMs < this.#dueMs + leftOut.maxApartMs) this.#dueMs = nextMs
   }
 
   /** Sets the next turn, one interval after the time at which the last request was due. */

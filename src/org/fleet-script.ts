@@ -543,10 +543,12 @@ local function reservedSlot(withinMs)
   return nextSlots(fromMs, untilMs, function(point, atMs) return holds(free, point) and math.floor(atMs) end)
 end
 
--- The time of a request besides the slots: the limit is not used whole, so there is room for a few; for two at once. There is
--- none while many start. The last one is for processes that wait for their first request, and for those that send rarely.
+-- The time of a request besides the slots: the limit is not used whole, so there is room for a few; for two at once. While
+-- many start, these are for those that have found no slot for some time. The last one is for processes that wait for their
+-- first request, and for those that send rarely.
 local function besides(beforeMs)
-  if expected > 0 and not isRare(self) then return nil end
+  local waitsLong = isUrgent and now - self.joinedMs >= soonMs
+  if expected > 0 and not isRare(self) and not waitsLong then return nil end
   local apartMs = 1000 / (guestPart * limit)
   local dueMs = math.max(number('guestMs') + apartMs, now - apartMs)
   if not isUrgent and not isRare(self) and dueMs > now - apartMs then return nil end

@@ -465,10 +465,21 @@ describe('with a lease', () => {
     expect(starts(pace, 450, 650)).toEqual([501, 601])
   })
 
-  it('skips slots after a 429, and soon uses all again', () => {
+  it('uses the next slot after a 429, which may be chance', () => {
+    const pace = paced(100)
+    pace.setLease(every(100))
+    starts(pace, 0, 1000)
+    pace.onAnswer(1000, refused)
+    expect(starts(pace, 1001, 2000)).toEqual([1100, 1200, 1300, 1400, 1500, 1600, 1700, 1800, 1900])
+    expect(pace.inForce(2000).because).toBe('lease')
+  })
+
+  it('skips slots after two 429s in a row, and soon uses all again', () => {
     const pace = paced(100, () => 0.5)
     pace.setLease(every(100))
     starts(pace, 0, 1000)
+    pace.onAnswer(950, refused)
+    pace.onStart(1000)
     pace.onAnswer(1000, refused)
     expect(pace.inForce(0).because).toBe('throttled')
     pace.setLease(every(100))

@@ -97,7 +97,8 @@ describe('processes that lease their shares', () => {
     const waits = world.clients.slice(80).map(({ firstWaitMs }) => firstWaitMs)
     console.log(`80 replaced on 40/s: newcomers wait for ${listedMs(waits)} (median, 99 %, maximum)`)
     expect(quantile(waits, 0.5)).toBeLessThan(1500)
-    expect(Math.max(...waits)).toBeLessThan(3000)
+    expect(quantile(waits, 0.98)).toBeLessThan(3000)
+    expect(Math.max(...waits)).toBeLessThan(5000)
     expect(world.service.rejected(30, 50)).toBeLessThan(0.01)
     expect(world.service.utilisation(30, 50)).toBeGreaterThan(0.95)
   })
@@ -239,6 +240,22 @@ describe('processes that lease their shares', () => {
       expect(waits.at(-1)).toBeLessThan(2300)
     },
   )
+
+  it.each([
+    [40, 40],
+    [5, 40],
+    [20, 200],
+  ])('%d on %d per second, whose timers are late by 20 to 200 ms', async (processes, limitPerSecond) => {
+    const world = await World.withRedis({ limitPerSecond })
+    world.joinWithinASecond(processes)
+    world.clock.after(1500, () => {
+      for (const client of world.clients) client.timersAreLateMs = [20, 200]
+    })
+    await world.run()
+    const { rejected, utilisation } = world.measured(`${processes} with late timers on ${limitPerSecond}/s`)
+    expect(rejected).toBeLessThan(0.01)
+    expect(utilisation).toBeGreaterThan(0.9)
+  })
 
   it('40 follow a limit that only headers name, within two leases', async () => {
     const world = await World.withRedis({ limitPerSecond: 40 })

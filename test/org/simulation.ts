@@ -213,6 +213,8 @@ export class Client {
   /** The time that each request had to wait before it started. */
   readonly waitsMs: number[] = []
   readonly demand: Demand
+  /** Minimum and maximum delay of timers, in milliseconds. */
+  timersAreLateMs: readonly [number, number] = [0, 2]
   /** Called after each answer. */
   onAnswered = (): void => {}
   /** Called while the process has something to send and has made no request. */
@@ -281,17 +283,21 @@ export class Client {
     return this.#clock.nowMs >= this.#workFromMs
   }
 
-  readonly pump = (): void => {
+  readonly pump = (): void => this.#pump(this.#wakeMs)
+
+  /** @param wantedMs time since which this call was due; earlier than now if a timer is late */
+  #pump(wantedMs: number): void {
     const { nowMs } = this.#clock
+    const sinceMs = Math.min(nowMs, wantedMs)
     if (!this.isWaiting) {
       this.pace.onIdle()
       return this.#wakeAt(this.#workFromMs)
     }
     if (!this.pace.hasStarted) this.onFirstWaiting()
     while (this.#inFlight < 4 && !this.#isStopped) {
-      const notBeforeMs = Math.max(this.#breaker.notBeforeMs, this.pace.notBeforeMs(nowMs))
+      const notBeforeMs = Math.max(this.#breaker.notBeforeMs, this.pace.notBeforeMs(nowMs, sinceMs))
       if (nowMs < notBeforeMs || !this.isWaiting) return this.#wakeAt(notBeforeMs)
-      this.#send(nowMs)
+      this.#send(nowMs, sinceMs)
     }
   }
 
@@ -322,9 +328,9 @@ export class Client {
     return this.#longestGapMs
   }
 
-  #send(nowMs: number): void {
+  #send(nowMs: number, sinceMs: number): void {
     this.#inFlight++
-    this.pace.onStart(nowMs)
+    this.pace.onStart(nowMs, sinceMs)
     this.startsMs.push(nowMs)
     this.waitsMs.push(nowMs - Math.max(this.#workFromMs, this.startedMs))
     this.#workFromMs = nowMs + this.#pauseMs(0.5)
@@ -354,14 +360,15 @@ export class Client {
     this.#longestGapMs = Math.max(this.#longestGapMs, nowMs - this.#lastSuccessMs)
   }
 
-  /** Timers are late by up to two milliseconds, as real timers are. */
   #wakeAt(atMs: number): void {
     if (this.#isStopped || atMs >= this.#wakeMs) return
     this.#wakeMs = atMs
-    this.#clock.after(Math.ceil(atMs - this.#clock.nowMs) + 2 * this.#random(), () => {
+    const [minMs, maxMs] = this.timersAreLateMs
+    const lateMs = minMs + (maxMs - minMs) * this.#random()
+    this.#clock.after(Math.ceil(atMs - this.#clock.nowMs) + lateMs, () => {
       if (this.#wakeMs !== atMs) return
       this.#wakeMs = Number.POSITIVE_INFINITY
-      this.pump()
+      this.#pump(atMs)
     })
   }
 
