@@ -159,6 +159,7 @@ export class Attempts {
   /** Notes that another batch was joined to this one. The joined batch has not been refused as a whole. */
   join(other: Attempts): void {
     this.#startedAtMs = Math.min(this.#startedAtMs, other.#startedAtMs)
+    this.#notBeforeMs = Math.max(this.#notBeforeMs, other.#notBeforeMs)
     this.#refusal ??= other.#refusal
     this.#refusals = 0
     this.#blockedAtMs = Math.max(this.#blockedAtMs, other.#blockedAtMs)

@@ -261,6 +261,7 @@ export class BatchQueue {
       queue.skipBackoff()
       this.#queues.set(queue.dataset, queue)
     }
+    this.#reloads?.skipBackoff()
   }
 
   /** Makes the next probe of each dataset due now that is paused because of an answer with such a status. */

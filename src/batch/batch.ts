@@ -82,6 +82,11 @@ export class Batch implements BlockOwner {
     return this.#attempts?.notBeforeMs ?? 0
   }
 
+  /** Makes the next attempt due now, if the batch waits after a failure. */
+  skipBackoff(): void {
+    if (this.notBeforeMs > 0) this.attempts.delayUntil(0)
+  }
+
   /** The request body of the next attempt, if it differs from the lines. Most batches that wait need none. */
   get body(): RequestBody {
     this.#body ??= new RequestBody(this.#shared.memory)

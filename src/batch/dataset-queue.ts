@@ -481,7 +481,9 @@ export class DatasetQueue {
 
   /** Makes every batch that waits after a failure due now, and the next probe as well if the dataset is paused. */
   skipBackoff(): void {
-    for (const batch of [...this.#waiting, ...this.#reloaded]) if (batch.notBeforeMs > 0) batch.attempts.delayUntil(0)
+    for (const batches of [this.#waiting, this.#reloaded, this.#stored]) {
+      for (const batch of batches) batch.skipBackoff()
+    }
     this.probeNow()
   }
 

@@ -76,6 +76,11 @@ export class Reloads {
     this.#cancel()
   }
 
+  /** Makes every batch that is being reloaded due now, even if its last attempt failed. */
+  skipBackoff(): void {
+    for (const batch of this.#reading) batch.skipBackoff()
+  }
+
   /** Removes and returns the batches whose reload is in progress. */
   takeAll(): Batch[] {
     const reading = [...this.#reading]
