@@ -2,7 +2,7 @@ import type { Diagnostics } from './diagnostics.ts'
 import type { DropReason, IntakeDropReason } from './drop-reasons.ts'
 import type { DropOrigin, DropsBySeverity, Ledger } from './ledger.ts'
 
-export interface DropsDeps {
+interface DropsDeps {
   readonly ledger: Ledger
   readonly diagnostics: Diagnostics
 }

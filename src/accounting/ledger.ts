@@ -25,7 +25,7 @@ export interface Dropped {
 export type DropOrigin = Partial<Pick<Dropped, 'dataset' | 'wasSent'>>
 
 /** Pending events that are handed off to another process. */
-export interface HandedOff {
+interface HandedOff {
   readonly count: number
   /** Further events that go along, although they were settled before: they will be settled again. */
   readonly settledAgain?: number

@@ -14,7 +14,7 @@ import { Reloads } from './reloads.ts'
 import { maxTurnMs, Spill } from './spill.ts'
 
 /** Callbacks from the batch queue to its owner. */
-export interface BatchQueueListeners {
+interface BatchQueueListeners {
   /** Called when a batch may be ready to send; never inside a log call. */
   onReady(): void
   /** Called when a reload returned `count` lines fewer than the batch had. */

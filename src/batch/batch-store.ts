@@ -58,6 +58,4 @@ export interface StoredContent {
   readonly lines: Buffer
   /** The severity class of each line. */
   readonly severities: Uint8Array
-  /** Number of lines that are missing or damaged. */
-  readonly lost: number
 }

@@ -28,7 +28,7 @@ export interface Refusal {
 }
 
 /** A batch, or a part of a split batch, at the moment when the service refuses it. */
-export interface RefusedPiece {
+interface RefusedPiece {
   /** Number of lines. */
   readonly count: number
   /** The previous refusal of the piece, or of the piece that it was split from. */
@@ -49,7 +49,7 @@ export interface PieceOrigin {
 }
 
 /** What the answers for all datasets say about the service. */
-export interface ServiceState {
+interface ServiceState {
   /** Start of the latest request that the service accepted; monotonic, in milliseconds. */
   readonly acceptedAtMs: number
   /** False if the service has just accepted an event that it had refused. */
@@ -57,7 +57,7 @@ export interface ServiceState {
 }
 
 /** The decision about a refused piece. */
-export type Verdict =
+type Verdict =
   /** The piece is split, and its halves are sent. */
   | { readonly kind: 'split' }
   /** The piece is sent again at once: there is evidence against it, but one answer is not enough to drop it. */

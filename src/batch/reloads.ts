@@ -14,7 +14,7 @@ const addedPerLine = 64
 /** Time after a failed reload until batches are reloaded again, in milliseconds. */
 const retryReadAfterMs = 1000
 
-export interface ReloadsDeps {
+interface ReloadsDeps {
   readonly memory: MemoryBudget
   /** Maximum bytes of a batch at present. */
   readonly maxBatchBytes: () => number

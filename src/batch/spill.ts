@@ -22,7 +22,7 @@ export const maxTurnMs = 4
  */
 const maxBatches = 32_768
 
-export interface SpillDeps {
+interface SpillDeps {
   readonly memory: MemoryBudget
   readonly store: BatchStore
   readonly queues: () => Iterable<DatasetQueue>

@@ -14,7 +14,7 @@ const maxOtherNames = 10_000
  * A group that turns out to be empty is one field. An unclear member shows its fields only when it is serialized: an
  * Error, a Map, an instance of a class, a function. A proxy is unclear, because listing its names may take long.
  */
-export type Shape = 'absent' | 'value' | 'group' | 'unclear'
+type Shape = 'absent' | 'value' | 'group' | 'unclear'
 
 export function shapeOf(member: unknown): Shape {
   switch (typeof member) {

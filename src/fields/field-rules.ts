@@ -13,7 +13,7 @@ export interface Fields {
   fieldCount(dataset: string): number
 }
 
-export interface FieldRulesOptions extends FieldGuardOptions, FieldTextsOptions, FieldWatchListener {
+interface FieldRulesOptions extends FieldGuardOptions, FieldTextsOptions, FieldWatchListener {
   /** Paths of groups that become one text each. */
   readonly asText: readonly string[]
 }

@@ -23,7 +23,7 @@ const unreadAfterMs = 5
 const maxAgeMs = 60_000
 
 /** TLS options and proxy for connections to the service. */
-export interface Way {
+interface Way {
   readonly tls?: ResolvedTls | undefined
   /** Variables that name the proxy to Node's agents. */
   readonly proxy?: { readonly env: Readonly<Record<string, string>> } | undefined

@@ -15,7 +15,7 @@ const takenTimeoutMs = 50
 export const workerDescriptors = 7
 
 /** The result of a request: an answer, or the reason why there is none. */
-export type WorkerResult = Answer | Error
+type WorkerResult = Answer | Error
 
 /**
  * Makes requests in a worker thread for a main thread whose event loop has stopped. In an 'exit' handler, the main

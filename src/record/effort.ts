@@ -32,7 +32,7 @@ const freeMsPerClock = 0.001 * stepsPerClock
 const slowMs = 0.5
 
 /** A part of an effort that is set aside for later work. */
-export interface Reserve {
+interface Reserve {
   readonly units: number
   readonly ms: number
 }

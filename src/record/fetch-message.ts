@@ -3,7 +3,7 @@ import { markMoreFieldsLeftOut } from './left-out.ts'
 import { headersOf, headerText, numberOf, requestHeaders, responseHeaders, urlOf } from './message-fields.ts'
 
 /** A class of the Fetch standard whose objects have no fields of their own. */
-export type FetchKind = 'Request' | 'Response' | 'Headers'
+type FetchKind = 'Request' | 'Response' | 'Headers'
 
 /** A member that each class has, so that a class of the application with the same tag is not taken for it. */
 const memberOf: ReadonlyMap<unknown, string> = new Map([

@@ -17,7 +17,7 @@ export interface HeldRecord {
 }
 
 /** Provides the memory for held records, and takes the records when they are released. */
-export interface Keeper {
+interface Keeper {
   /** True if memory allows one more held record. The record then counts as held. */
   mayHold(record: HeldRecord): boolean
   /** Called after a record is held, so that a process that is exiting releases the record at once. */

@@ -9,7 +9,7 @@ const endBytes = 3
  * The place of a uid in a line: nested (`log.record.uid`), or in a field with that dotted name if the event has a field
  * `log`. It is `own` if the event brings its own uid.
  */
-export type UidPlace = 'nested' | 'dotted' | 'own'
+type UidPlace = 'nested' | 'dotted' | 'own'
 
 /**
  * Returns the place for the uid of an event. A getter that throws counts as a field that the event has.

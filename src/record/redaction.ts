@@ -9,7 +9,7 @@ import { LineWriter, type RedactionRules } from './line-writer.ts'
 import { effortOfLogCall, sparingly } from './log-calls.ts'
 import { ownCopy } from './own-copy.ts'
 import { isPlainObject, type NonFinite, type Plain, type PlainCopy, type PlainObject } from './plain.ts'
-import { type Rule, Rules } from './redact-rule.ts'
+import { type Rule, Rules, type Ruling } from './redact-rule.ts'
 import { TextMask } from './redact-text.ts'
 import { parseTail } from './resource-tail.ts'
 
@@ -117,7 +117,7 @@ export class Redaction implements RedactionRules {
     }
   }
 
-  #leaves(value: unknown, ruling: Rule | typeof censored | undefined): boolean {
+  #leaves(value: unknown, ruling: Ruling): boolean {
     if (ruling === undefined || value === undefined) return true
     if (ruling === censored) return false
     if (typeof value === 'string') return !ruling.masksTexts || this.maskAtOnce(value) === value
@@ -289,7 +289,7 @@ export class Redaction implements RedactionRules {
     return copy
   }
 
-  #value(value: Plain, ruling: Rule | typeof censored | undefined, path: string): Plain | undefined {
+  #value(value: Plain, ruling: Ruling, path: string): Plain | undefined {
     if (ruling === censored) return this.censor.of(value, path)
     if (ruling === undefined) return value
     if (typeof value === 'string') return this.#texts?.mask(value, match => this.censor.ofMatch(match, path)) ?? value

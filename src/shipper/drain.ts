@@ -11,7 +11,7 @@ import type { TraceHold } from './intake/trace-hold.ts'
 import type { Pipeline } from './pipeline.ts'
 import type { SpoolCoordinator } from './spool-coordinator.ts'
 
-export interface DrainDeps {
+interface DrainDeps {
   readonly pipeline: Pipeline
   readonly heldEvents: HeldEvents
   /** Events that are delivered only if another event asks for it; `undefined` without the option `hold`. */
@@ -24,7 +24,7 @@ export interface DrainDeps {
   readonly onEmptied: () => void
 }
 
-export interface FinishOptions {
+interface FinishOptions {
   readonly isRepeated?: boolean
   readonly shipLast?: (() => void) | undefined
   /** Subject of the warnings of events that are given up. Those of another end are reported, too. */

@@ -27,7 +27,7 @@ export interface HeldSource {
   releaseAllNow(): void
 }
 
-export interface HeldEventsDeps {
+interface HeldEventsDeps {
   readonly memory: MemoryBudget
   readonly ledger: Ledger
   readonly batchQueue: BatchQueue

@@ -13,7 +13,7 @@ import type {
 import { queueMicrotask } from '../time.ts'
 import { type MetricDefinition, metricDefinitions } from './metric-definitions.ts'
 
-export interface InstrumentsDeps {
+interface InstrumentsDeps {
   readonly ledger: Pick<Ledger, 'pending' | 'handedOff' | 'sent' | 'delivered' | 'dropCounts'>
   readonly batchQueue: Pick<BatchQueue, 'resentCount'>
   readonly delivery: Pick<Delivery, 'eventsInFlight'>

@@ -47,7 +47,7 @@ const maxMachineAgeMs = 10_000
 /** Maximum time for which the first request waits for a license that another process of this machine reads, in milliseconds. */
 const licenseMs = 2500
 
-export interface LicenseDeps {
+interface LicenseDeps {
   readonly options: ResolvedOptions
   readonly limits: ResolvedLimits
   readonly rateLimiter: RateLimiter

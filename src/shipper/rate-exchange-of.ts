@@ -10,7 +10,7 @@ import { quoted } from '../text/short-line.ts'
 import { diskReason, diskRemedy } from './disk-trouble.ts'
 import type { Pipeline } from './pipeline.ts'
 
-export interface RateExchangeUse {
+interface RateExchangeUse {
   readonly options: Pick<ResolvedOptions, 'rates' | 'credentials'>
   readonly pipeline: Pick<Pipeline, 'rateLimiter' | 'delivery'>
   readonly diagnostics: Diagnostics

@@ -6,7 +6,7 @@ import { setImmediate } from '../time.ts'
 import { deadline } from '../time-limits.ts'
 import { droppedAtOnce, lostLater, type NotConfirmedError, notInTime } from './not-confirmed-error.ts'
 
-export interface ReceiptsDeps {
+interface ReceiptsDeps {
   readonly batchQueue: Pick<BatchQueue, 'flushAwaited'>
   /** Returns why events wait, if that is known. */
   readonly whyWaiting: () => Waiting | undefined

@@ -11,7 +11,7 @@ const minSpoolShare = 0.5
 /** Interval between two checks, in milliseconds, because a disk that can be used again calls no one. */
 const checkEveryMs = 500
 
-export interface RoomDeps {
+interface RoomDeps {
   readonly memory: MemoryBudget
   readonly batchQueue: BatchQueue
   readonly spool: Spool | undefined

@@ -18,7 +18,7 @@ import type { Drain } from './drain.ts'
 import type { IntakeDrops } from './intake/intake-drops.ts'
 import type { Pipeline } from './pipeline.ts'
 
-export interface ShipperAtExitDeps {
+interface ShipperAtExitDeps {
   readonly options: Pick<ResolvedOptions, 'exitTimeoutMs' | 'exitOnSignals'>
   readonly pipeline: Pipeline
   readonly drain: Drain

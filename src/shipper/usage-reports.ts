@@ -6,7 +6,7 @@ import type { StatementUsage, Usage } from '../usage/usage.ts'
 const maxReported = 20
 const maxNamed = 3
 
-export interface UsageReportsDeps {
+interface UsageReportsDeps {
   readonly everyMs: number
   /** The dataset for the reports; `undefined` for the dataset with most bytes. */
   readonly dataset: string | undefined

@@ -43,7 +43,7 @@ export interface AdopterListeners {
   onForeign(count: number): void
 }
 
-export interface AdopterDeps {
+interface AdopterDeps {
   readonly root: string
   /** Directories for other destinations are left alone. */
   readonly destination: string

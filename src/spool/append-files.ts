@@ -18,11 +18,11 @@ const descriptorsPerDirectory = 2
 const reservedDescriptors = 2
 
 /** The owner of a file, which knows its path. */
-export interface FilePlace {
+interface FilePlace {
   readonly path: string
 }
 
-export interface AppendFilesDeps {
+interface AppendFilesDeps {
   readonly disk: Disk
   /** Returns the number of directories adopted at the moment. Each takes two of the shared descriptors. */
   readonly adoptedDirectories: () => number

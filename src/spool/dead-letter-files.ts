@@ -3,7 +3,7 @@ import { isDatasetName } from '../options/dataset-name.ts'
 import { fs, noFollow, nonBlocking } from './node-fs.ts'
 
 /** A line of a file of refused events. */
-export interface LetterLine {
+interface LetterLine {
   /** Number of the line in its file, from 1. */
   readonly number: number
   readonly line: string

@@ -7,7 +7,7 @@ import { LockFile } from './lock-file.ts'
 import { fs, identityIn, identityOf, noFollow, nonBlocking } from './node-fs.ts'
 
 /** An event that must not be sent again: the service refused it, or a spooled record is not an event. */
-export interface DeadLetter {
+interface DeadLetter {
   readonly dataset: string
   /** `undefined` if the service did not say which event it refused. */
   readonly event: unknown

@@ -8,7 +8,7 @@ import { maxSegmentBytes, type RefusedRecord, readSegment } from './segment-form
 import { directoriesIn, ofAnotherUser, readableSegmentsIn, type SegmentFile } from './spool-directory.ts'
 
 /** A segment as a reader finds it. Nothing is locked or changed: its owner may deliver it at the same time. */
-export interface SpooledSegment {
+interface SpooledSegment {
   readonly directory: string
   readonly name: string
   readonly dataset: string
@@ -28,7 +28,7 @@ export interface SpooledEvent {
 }
 
 /** A segment or a directory that cannot be read. */
-export interface UnreadableSegment {
+interface UnreadableSegment {
   readonly directory: string
   /** Empty for the directory itself. */
   readonly name: string

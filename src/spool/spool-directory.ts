@@ -25,7 +25,7 @@ export interface NeededSegment {
 export type OnReleased = (directory: SpoolDirectory) => void
 
 /** A directory to create. */
-export interface NewDirectory {
+interface NewDirectory {
   readonly root: string
   /** Escaped, as in directory names. */
   readonly destination: string
@@ -37,7 +37,7 @@ export interface NewDirectory {
 }
 
 /** A directory to adopt. */
-export interface OrphanedDirectory {
+interface OrphanedDirectory {
   readonly root: string
   readonly name: string
   readonly disk: Disk

@@ -8,7 +8,7 @@ import { isSealed, maxSegmentBytes, readSegment } from './segment-format.ts'
 import { directoriesIn, readableSegmentsIn } from './spool-directory.ts'
 
 /** Called with the events of one segment; the next segment is read after the promise has resolved. */
-export type OnEvents = (events: readonly SpooledEvent[]) => Promise<void>
+type OnEvents = (events: readonly SpooledEvent[]) => Promise<void>
 
 /** Maximum number of unfinished segments that are held open. Each application has at most one for each dataset. */
 const maxOpen = 64

@@ -10,7 +10,7 @@ import { nameBytes, segmentBytes } from './segment-format.ts'
 import { SpoolDirectory } from './spool-directory.ts'
 import { type Vanished, Watch } from './watch.ts'
 
-export interface SpoolOptions {
+interface SpoolOptions {
   readonly directory: string
   readonly maxBytes: number
   /** Destination of the events. A spool adopts only directories for the same destination. */
@@ -20,7 +20,7 @@ export interface SpoolOptions {
 }
 
 /** Calls from the spool to its owner. */
-export interface SpoolListeners {
+interface SpoolListeners {
   /**
    * Called when the spool is full. Drops the oldest batch that is only in the spool; returns false if there is none.
    */

@@ -53,7 +53,7 @@ const minKeptEvents = 100_000
 export type Attribute = (statement: number, bytes: number, events: number) => void
 
 /** The statements that the slots refer to by number. */
-export interface Statements {
+interface Statements {
   readonly attribute: Attribute
   /** Returns the number of statements. */
   readonly count: () => number

@@ -2,7 +2,7 @@ import { randomness } from './randomness.ts'
 import { classOf, is, skipWhile } from './unit-classes.ts'
 
 /** What tells of an encoded value besides its characters: a prefix such as `cus_`, or the `=` that end base64. */
-export type EncodedSign = 'none' | 'prefix' | 'padding'
+type EncodedSign = 'none' | 'prefix' | 'padding'
 
 /** Minimum length of an encoded value, in characters. Few names of this length look random. */
 const minChars = 10

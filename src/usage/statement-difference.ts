@@ -10,7 +10,7 @@ export const signs = [' ', '/', ':', ']', ')', '|', ',', '?'] as const
 const separators = signs.map(sign => new RegExp(`\\${sign}+`, 'g'))
 
 /** A number for each of `signs`, as a character: a text takes a tenth of the memory of an array. */
-export type PieceCounts = string
+type PieceCounts = string
 
 /** What the messages of a statement have in common. */
 export interface StatementWords {

@@ -14,7 +14,7 @@ export interface CountedEvent {
   readonly resource: Uint8Array | undefined
 }
 
-export interface UsageMeterDeps {
+interface UsageMeterDeps {
   /** Returns the name of the scope in a record's resource and scope. */
   readonly scopeName: (resource: Uint8Array) => unknown
   /** Returns the fields that name the statement of an event, as they may be shown. By default the event itself. */

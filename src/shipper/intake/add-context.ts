@@ -11,7 +11,7 @@ import { type EarlyStep, replaceFields } from './intake-event.ts'
 /** Maximum number of names that lead to a field of the context which the event has. */
 const maxNames = 8
 
-export interface ContextDeps {
+interface ContextDeps {
   readonly diagnostics: Diagnostics
   readonly asSent: AsSent
   readonly timeField: string

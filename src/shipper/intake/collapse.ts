@@ -25,7 +25,7 @@ interface Copy {
   readonly bytes: number
 }
 
-export interface CollapseDeps {
+interface CollapseDeps {
   readonly windowMs: number
   readonly timeField: string
   readonly maxEventBytes: number

@@ -5,7 +5,7 @@ import { kindOfThrown } from '../../text/kind-of-thrown.ts'
 import { wholeEvent } from './intake-event.ts'
 
 /** The name of an event's dataset, or the reason why the application's function gave none. */
-export type DatasetOf = { readonly name: string } | { readonly problem: string }
+type DatasetOf = { readonly name: string } | { readonly problem: string }
 
 /**
  * Calls the application's function. The function sees the whole event, including the fields that the tail adds to the

@@ -27,14 +27,14 @@ interface Place {
 }
 
 /** The held events of one trace, oldest first. */
-export interface HeldTrace {
+interface HeldTrace {
   readonly id: string
   oldest: Place | undefined
   youngest: Place | undefined
 }
 
 /** Maximum number of traces whose trigger is remembered. When there is one more, the oldest is forgotten. */
-export const maxTriggered = 5000
+const maxTriggered = 5000
 
 /** Held events by trace, and the traces that have been triggered. Time is an argument. */
 export class HeldTraces {

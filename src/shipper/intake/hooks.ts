@@ -10,7 +10,7 @@ const consequences = {
   sample: 'the event is shipped',
 } as const
 
-export type HookName = keyof typeof consequences
+type HookName = keyof typeof consequences
 
 /** Warns of a function of the application that threw, or returned a value of no use: once a minute for each function. */
 export function warnOfHook(diagnostics: Diagnostics, name: HookName, problem: string): void {

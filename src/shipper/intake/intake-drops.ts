@@ -13,7 +13,7 @@ import { kindOfThrown, textOfThrown } from '../../text/kind-of-thrown.ts'
 import { quoted } from '../../text/short-line.ts'
 import { monotonicMs, setImmediate } from '../../time.ts'
 
-export interface IntakeDropsDeps {
+interface IntakeDropsDeps {
   readonly ledger: Ledger
   readonly diagnostics: Diagnostics
   readonly memory: MemoryBudget

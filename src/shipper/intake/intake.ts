@@ -20,7 +20,7 @@ import type { Shaping } from './shaping.ts'
 export type LineCounter = (dataset: string, intake: IntakeEvent, bytes: number) => void
 
 /** The license, as far as it decides about events. `start` reads it again after a close. */
-export interface EventLicense {
+interface EventLicense {
   readonly limits: Pick<Limits, 'fit'>
   start(): void
 }

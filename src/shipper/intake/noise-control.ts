@@ -8,7 +8,7 @@ import type { IntakeDrops } from './intake-drops.ts'
 import type { HoldingStep } from './intake-event.ts'
 import { TraceHold } from './trace-hold.ts'
 
-export interface NoiseControlDeps {
+interface NoiseControlDeps {
   readonly options: Pick<ResolvedOptions, 'collapse' | 'hold' | 'timeField' | 'maxEventBytes'>
   readonly heldEvents: HeldEvents
   readonly altered: Alterations

@@ -52,7 +52,7 @@ function ownTime(event: object, timeField: string): string | undefined {
 }
 
 /** The repetitions of an event. */
-export interface Repetitions {
+interface Repetitions {
   readonly count: number
   readonly firstTime: EventTime
   readonly lastTime: EventTime

@@ -4,7 +4,7 @@ import { openBatchBytes, reserveStack } from '../../stack-reserve.ts'
 export type EventTime = string | number
 
 /** Maximum number of windows. When there is one more, the oldest window ends early. */
-export const maxWindows = 1000
+const maxWindows = 1000
 
 /** An event that was passed on, and its repetitions until the window ends. */
 export interface RepeatWindow<Copy> {

@@ -8,7 +8,7 @@ import { type EarlyStep, type IntakeEvent, replaceFields, wholeEvent } from './i
 import { traceIdOf } from './trace-id.ts'
 import { keepsTrace } from './trace-sampling.ts'
 
-export interface SampleDeps {
+interface SampleDeps {
   readonly diagnostics: Diagnostics
   readonly asSent: AsSent
   readonly random?: () => number

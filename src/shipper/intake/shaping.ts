@@ -8,7 +8,7 @@ import { type EarlyStep, nonFiniteOf } from './intake-event.ts'
 import { sampleStep } from './sample-event.ts'
 import { transformStep } from './transform-event.ts'
 
-export interface ShapingDeps {
+interface ShapingDeps {
   readonly options: Pick<ResolvedOptions, 'shaping' | 'maxEventBytes' | 'timeField' | 'redact'>
   readonly diagnostics: Diagnostics
   readonly altered: Alterations

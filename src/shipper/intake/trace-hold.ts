@@ -18,7 +18,7 @@ const sweepShare = 1 / 8
 /** Share of the maximum by which held events are reduced when they reach it. */
 const roomShare = 1 / 64
 
-export interface TraceHoldDeps {
+interface TraceHoldDeps {
   readonly options: ResolvedHold
   readonly heldEvents: HeldEvents
   /** Writes an event as JSON with its timestamp. The bytes are valid until the next event is written. */

@@ -10,7 +10,7 @@ import { type EarlyStep, type IntakeEvent, replaceFields } from './intake-event.
 
 type Fields = Record<string, unknown>
 
-export interface TransformDeps {
+interface TransformDeps {
   readonly diagnostics: Diagnostics
   readonly asSent: AsSent
   readonly altered: Alterations
