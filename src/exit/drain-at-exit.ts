@@ -116,9 +116,10 @@ export class ExitDrain {
     } catch (error) {
       this.end()
       for (const one of [...drainables]) one.dropRemaining({ ...withoutWorker(error as Error), isLoggedAtEnd })
+    } finally {
+      this.#delayedMs += monotonicMs() - startedAtMs
+      this.#isDraining = false
     }
-    this.#delayedMs += monotonicMs() - startedAtMs
-    this.#isDraining = false
   }
 
   end(): void {
@@ -151,8 +152,8 @@ function drainBy(
         const deadlineMs = startedAtMs + one.exitTimeoutMs
         const isLate = monotonicMs() >= deadlineMs
         if (!isLate && !begun.has(one)) {
+          begun.add(one) // first, so that `endDrain` follows even if `beginDrain` throws
           one.beginDrain(client, deadlineMs - monotonicMs())
-          begun.add(one)
         }
         if (isLate && one.isWaitingForAnswers()) client.settleTaken()
         const wakeAtMs = isLate ? deadlineMs : one.step()
