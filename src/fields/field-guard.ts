@@ -168,8 +168,8 @@ export class FieldGuard {
   know(dataset: string, fields: object): void {
     const { around, fields: known } = this.#use(dataset)
     if (around.has(fields)) return
-    around.add(fields)
     known.add(fields)
+    around.add(fields) // last, because `add` throws if the stack is exhausted
   }
 
   /** Names of the remembered datasets, the least recently used first. */

@@ -230,6 +230,23 @@ describe('the count of fields', () => {
     expect(guard.fold('logs', { _time: 't', k: 1 })).toEqual({ _time: 't', overflow: '{"k":1}' })
   })
 
+  it('includes fields around an event that could not be read the first time', () => {
+    const { guard } = guardOf(256)
+    guard.fold('logs', {})
+    const before = guard.fieldCount('logs')
+    let isReadable = false
+    const fields = {
+      get host() {
+        if (!isReadable) throw new RangeError('no stack left')
+        return 'a'
+      },
+    }
+    expect(() => guard.know('logs', fields)).toThrow('no stack left')
+    isReadable = true
+    guard.know('logs', fields)
+    expect(guard.fieldCount('logs')).toBe(before + 1)
+  })
+
   it('is not exhausted by a cycle', () => {
     const { guard } = guardOf(256)
     guard.fold('logs', {})
