@@ -103,12 +103,13 @@ export class SpoolTail {
     const file = await fs.promises.open(path, flags).catch(() => undefined)
     if (file === undefined) return false
     const segment = { file, writtenMs: writtenAt(await file.stat()), bytes: 0, events: 0 }
+    directory.open.set(name, segment) // first, so that `close` closes the file if `onEvents` rejects
     const state = await readOn(segment, onEvents)
     if (state === 'growing' && this.#openFiles < maxOpen) {
-      directory.open.set(name, segment)
       this.#openFiles++
       return true
     }
+    directory.open.delete(name)
     await file.close()
     return state === 'sealed'
   }

@@ -78,6 +78,15 @@ describe('a reader that follows a spool', () => {
     expect(await look()).toEqual({ numbers: [3], missed: 0 })
   })
 
+  it.runIf(process.platform === 'linux')('closes every file, also that of events that are not passed on', async () => {
+    const openFiles = () => fs.readdirSync('/proc/self/fd').length
+    fs.writeFileSync(segment(1), record(0))
+    const before = openFiles()
+    await expect(tail.readNew(() => Promise.reject(new Error('no reader')))).rejects.toThrow('no reader')
+    await tail.close()
+    expect(openFiles()).toBe(before)
+  })
+
   it('waits for the end of a record that is being written', async () => {
     const bytes = record(1)
     fs.writeFileSync(segment(1), Buffer.concat([record(0), bytes.subarray(0, 20)]))
