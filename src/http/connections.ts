@@ -101,9 +101,15 @@ export class Connections implements Dispatcher {
 
   #start(options: DispatchOptions, handler: DispatchHandler, { mayRepeat }: { mayRepeat: boolean }): void {
     const { path, method, headers, body } = options
-    const request = this.#http.request(
-      ownProperties({ ...this.#target, ...this.#addressChoice.options, path, method, headers, agent: this.#agent }),
-    )
+    const target = { ...this.#target, ...this.#addressChoice.options, path, method, headers, agent: this.#agent }
+    let request: ClientRequest
+    try {
+      request = this.#http.request(ownProperties(target))
+    } catch (error) {
+      // The application has put a function of its own in the place of Node's. An immediate may have made this call, and
+      // would end the process with the error.
+      return handler.onResponseError({ abort: () => {} }, error as Error)
+    }
     const controller = { abort: (reason: Error) => void request.destroy(reason) }
     let hasAnswer = false
     let isOver = false
