@@ -145,7 +145,7 @@ export class LearnedName {
     this.text = undefined // until `withText` has the new text: the stack may end in between
     const isWorthIt = ++this.#texts < maxTexts && text.length <= longestText && isAsItIs(text)
     if (!isWorthIt) return
-    const copy = ownCopy(text)
+    const copy = internedCopy(text)
     this.withText = pieceOf(`,${JSON.stringify(this.name)}:"${text}"`)
     this.text = copy
   }
@@ -162,7 +162,7 @@ function pieceOf(json: string): Piece {
  * Copies a text, so that it does not keep alive the longer text it was cut from. As the name of a member, the copy is
  * also fast to compare.
  */
-function ownCopy(text: string): string {
+function internedCopy(text: string): string {
   const copy = Buffer.from(text).toString()
   return Object.keys({ [copy]: undefined })[0] ?? copy
 }

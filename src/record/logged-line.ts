@@ -1,8 +1,4 @@
-import type { Info } from './lost-arguments.ts'
-
-/** Symbol under which Winston's formats store the text that they make of an info. */
-const formattedText = Symbol.for('message')
-const splat = Symbol.for('splat')
+import { formattedText, type Info, splat } from './winston-info.ts'
 
 /** The fields of a Winston logger that are read. Any of them may be missing. */
 interface Logger {

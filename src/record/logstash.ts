@@ -1,6 +1,5 @@
-import type { Info } from './lost-arguments.ts'
+import { formattedText, type Info } from './winston-info.ts'
 
-const formattedText = Symbol.for('message')
 /** Maximum length of a text that is parsed. Parsing takes a millisecond for one or two million characters. */
 const maxLength = 10_000_000
 

@@ -4,11 +4,7 @@ import { isHttp } from './http-message.ts'
 import { isRecord } from './is-plain-data.ts'
 import { bytesOf, primitiveOf } from './special-value.ts'
 import { objectStub } from './stub.ts'
-
-/** A Winston info, or the object that a format of the application made of one. */
-export type Info = Record<PropertyKey, unknown>
-
-const splat = Symbol.for('splat')
+import { type Info, splat } from './winston-info.ts'
 
 /**
  * Tokens of `util.format` as Winston recognizes them. Winston's pattern counts, because it decides how the arguments

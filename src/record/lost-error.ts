@@ -1,5 +1,5 @@
 import { isError } from './error-fields.ts'
-import type { Info } from './lost-arguments.ts'
+import { type Info, loggedLevel } from './winston-info.ts'
 
 // This file restores the parts of an Error, logged in place of an info, that Winston's formats and child loggers lose.
 // `format.errors()` copies the enumerable fields and the message, and on request the stack and the cause.
@@ -11,8 +11,6 @@ const stackHeader = /^([A-Za-z_$][\w$.]{0,99})(?: \[[^\]\n]{1,99}\])?(?:: |\n|$)
 const maxCauses = 8
 /** Maximum number of errors of an aggregate. */
 const maxErrors = 20
-
-const level = Symbol.for('level')
 
 /** The fields of a Winston logger that are read. Any of them may be missing. */
 interface Logger {
@@ -29,7 +27,7 @@ export function errorBehind(info: Info, logger: unknown): Error | undefined {
   const logged = (logger as Logger | null | undefined)?._transformState?.writechunk
   if (logged === info || logged === undefined || logged === null || !isError(logged)) return undefined
   // While a logger works on one info, it may emit another info that had to wait.
-  if ((logged as unknown as Info)[level] !== info[level]) return undefined
+  if ((logged as unknown as Info)[loggedLevel] !== info[loggedLevel]) return undefined
   return (info.stack === undefined ? isSameMessage(info, logged) : info.stack === logged.stack) ? logged : undefined
 }
 

@@ -1,8 +1,9 @@
 import { isRecord } from './is-plain-data.ts'
-import { argumentsOf, type Info } from './lost-arguments.ts'
+import { argumentsOf } from './lost-arguments.ts'
 import { isReadSlowly } from './own-copy.ts'
 import { throwsStub } from './stub.ts'
 import { handleRejection } from './unheard-rejection.ts'
+import type { Info } from './winston-info.ts'
 
 /**
  * Copies the fields of an info. If the info has a `toJSON`, the result of that method replaces the fields of the object

@@ -3,14 +3,12 @@ import { noteOriginal } from './copied-from.ts'
 import { errorFields, isError } from './error-fields.ts'
 import { isRecord } from './is-plain-data.ts'
 import { logstashFields } from './logstash.ts'
-import { areArgumentsFound, type Info, lostArguments, mergedError, unmergeHttp } from './lost-arguments.ts'
+import { areArgumentsFound, lostArguments, mergedError, unmergeHttp } from './lost-arguments.ts'
 import { isNameLost, lostFields, nameInStack } from './lost-error.ts'
 import { isReadSlowly } from './own-copy.ts'
 import { toJsonFields } from './to-json-fields.ts'
 import { type TraceIds, traceFlagsHex } from './trace-context.ts'
-
-/** The level as it was logged. A format may have colored `info.level` since. */
-const loggedLevel = Symbol.for('level')
+import { type Info, loggedLevel } from './winston-info.ts'
 
 const isEnumerable = Object.prototype.propertyIsEnumerable
 
