@@ -10,19 +10,11 @@ import type { BatchStore } from './batch-store.ts'
 import { type BatchLimits, DatasetQueue, type DatasetQueueDeps } from './dataset-queue.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import type { PieceOrigin } from './refusals.ts'
-import { Reloads } from './reloads.ts'
+import { type ReloadListeners, Reloads } from './reloads.ts'
 import { maxTurnMs, Spill } from './spill.ts'
 
 /** Callbacks from the batch queue to its owner. */
-interface BatchQueueListeners {
-  /** Called when a batch may be ready to send; never inside a log call. */
-  onReady(): void
-  /** Called when a reload returned `count` lines fewer than the batch had. */
-  onLost(count: number, dataset: string): void
-  /** Called when a reload returned `count` lines more than the batch had. */
-  onFound(count: number): void
-  /** Called with a batch that could not be read from the store again and again. It is in no queue any more. */
-  onUnreadable(batch: Batch): void
+interface BatchQueueListeners extends ReloadListeners {
   /** Called when lines went to the store for lack of memory; also inside a log call. */
   onSpooled(dataset: string, count: number, bytes: number): void
   /** Called when memory may have room again because batches moved to the store; never inside a log call. */
@@ -91,10 +83,7 @@ export class BatchQueue {
         maxBatchBytes: () => limits.maxBatchBytes,
         queues: () => this.#queues.values(),
         queueFor: dataset => this.queueFor(dataset),
-        onReady: () => listeners.onReady(),
-        onLost: (count, dataset) => listeners.onLost(count, dataset),
-        onFound: count => listeners.onFound(count),
-        onUnreadable: batch => listeners.onUnreadable(batch),
+        listeners,
       })
     this.#queueDeps = {
       limits,

@@ -14,20 +14,25 @@ const addedPerLine = 64
 /** Time after a failed reload until batches are reloaded again, in milliseconds. */
 const retryReadAfterMs = 1000
 
+/** Callbacks about reloads; never inside a log call. */
+export interface ReloadListeners {
+  /** Called when a batch may be ready to send. */
+  onReady(): void
+  /** Called when a reload returned `count` lines fewer than the batch had. */
+  onLost(count: number, dataset: string): void
+  /** Called when a reload returned `count` lines more than the batch had. */
+  onFound(count: number): void
+  /** Called with a batch that the store has failed to read for too long. The batch is in no queue any more. */
+  onUnreadable(batch: Batch): void
+}
+
 interface ReloadsDeps {
   readonly memory: MemoryBudget
   /** Maximum bytes of a batch at present. */
   readonly maxBatchBytes: () => number
   readonly queues: () => Iterable<DatasetQueue>
   readonly queueFor: (dataset: string) => DatasetQueue
-  /** Called when a batch may be ready to send. */
-  readonly onReady: () => void
-  /** Called when a reload returned `count` lines fewer than the batch had. */
-  readonly onLost: (count: number, dataset: string) => void
-  /** Called when a reload returned `count` lines more than the batch had. */
-  readonly onFound: (count: number) => void
-  /** Called with a batch that could not be read again and again. It is in no queue any more. */
-  readonly onUnreadable: (batch: Batch) => void
+  readonly listeners: ReloadListeners
 }
 
 /**
@@ -121,7 +126,7 @@ export class Reloads {
     this.#emitMissing(lost ?? 0, batch.dataset)
     reading.delete(batch)
     if (reading !== this.#reading) return // the batch was taken meanwhile, or sync mode began or ended
-    if (this.#returnToQueue(batch, lost !== undefined)) this.#deps.onReady()
+    if (this.#returnToQueue(batch, lost !== undefined)) this.#deps.listeners.onReady()
   }
 
   async #reload(batch: Batch): Promise<number | undefined> {
@@ -146,14 +151,15 @@ export class Reloads {
 
   /** Tells of `count` lines that are missing after a reload; if `count` is negative, of lines more than before. */
   #emitMissing(count: number, dataset: string): void {
-    if (count > 0) this.#deps.onLost(count, dataset)
-    if (count < 0) this.#deps.onFound(-count)
+    const { listeners } = this.#deps
+    if (count > 0) listeners.onLost(count, dataset)
+    if (count < 0) listeners.onFound(-count)
   }
 
   #returnToQueue(batch: Batch, isReloaded: boolean): boolean {
     const queue = this.#deps.queueFor(batch.dataset)
     if (!isReloaded) {
-      if (batch.isUnreadable) this.#deps.onUnreadable(batch)
+      if (batch.isUnreadable) this.#deps.listeners.onUnreadable(batch)
       else queue.putIntoStored(batch)
       this.#rest()
     } else if (batch.count > 0) queue.requeue(batch)
@@ -164,7 +170,7 @@ export class Reloads {
   #rest(): void {
     this.#resting ??= setTimeout(() => {
       this.#resting = undefined
-      this.#deps.onReady()
+      this.#deps.listeners.onReady()
     }, retryReadAfterMs).unref()
   }
 }
