@@ -230,7 +230,7 @@ export class SpoolCoordinator {
       const { count, wasSent } = batch
       if (what === 'taken') this.#deps.ledger.handOff({ count, settledAgain: batch.handOffAsStored(), wasSent })
       else {
-        lost += batch.count
+        lost += count
         this.#drop(dropOf(batch, 'spool-damaged'))
         batch.settle(() => vanished)
       }
@@ -307,8 +307,8 @@ export class SpoolCoordinator {
   }
 }
 
-function dropOf({ bySeverity, dataset, attempts }: Batch, reason: Drop['reason']): Drop {
-  return { reason, bySeverity, dataset, wasSent: attempts.count > 0 }
+function dropOf({ bySeverity, dataset, wasSent }: Batch, reason: Drop['reason']): Drop {
+  return { reason, bySeverity, dataset, wasSent }
 }
 
 const nothing = { count: 0, byteLength: 0 }

@@ -1,9 +1,7 @@
 import { builtinModule } from '../node-version.ts'
-import type { SegmentRecord } from './segment-format.ts'
+import { newline, type SegmentRecord } from './segment-format.ts'
 
 const { isUtf8 } = builtinModule('node:buffer')
-const newline = 0x0a
-
 /**
  * Checks a line that another process has written. A line that is not exactly one JSON object would change the meaning
  * of its request, or break the handling of the answer.

@@ -1,14 +1,13 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
-import { assertPrivate } from '../files/private-directory.ts'
 import { isClaimed } from './claim.ts'
 import { maxLettersBytes } from './dead-letter-files.ts'
 import { nodeDisk } from './disk.ts'
 import { destinationIn, isDeadLettersName } from './file-names.ts'
 import { noFollow } from './node-fs.ts'
-import { writtenAt } from './read-spool.ts'
+import { assertSpool, writtenAt } from './read-spool.ts'
 import { countTaken } from './resend-directory.ts'
-import { maxSegmentBytes, readSegment } from './segment-format.ts'
+import { maxSegmentBytes, newline, readSegment } from './segment-format.ts'
 import { directoriesIn, readableSegmentsIn, type SegmentFile } from './spool-directory.ts'
 
 /** The contents of a spool. */
@@ -52,7 +51,6 @@ export interface ProcessContents {
 }
 
 const { constants } = fs
-const newline = 0x0a
 
 /**
  * Reads the contents of a spool, and changes nothing in it.
@@ -63,8 +61,7 @@ const newline = 0x0a
  * @throws any error from the disk, for example if the directory does not exist
  */
 export async function spoolContents(root: string, onRead: (events: number) => void = () => {}): Promise<SpoolContents> {
-  assertPrivate(root)
-  await fs.promises.readdir(root) // a missing directory has no entries, but is no spool either
+  await assertSpool(root)
   let foreignDirectories = 0
   const names = await directoriesIn(root, nodeDisk, () => foreignDirectories++)
   const processes: ProcessContents[] = []

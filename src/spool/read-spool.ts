@@ -4,7 +4,7 @@ import { type Severity, severities as severityNames } from '../accounting/severi
 import { assertPrivate } from '../files/private-directory.ts'
 import { nodeDisk } from './disk.ts'
 import { whyNoEvent } from './event-line.ts'
-import { maxSegmentBytes, type RefusedRecord, readSegment } from './segment-format.ts'
+import { maxSegmentBytes, newline, type RefusedRecord, readSegment } from './segment-format.ts'
 import { directoriesIn, ofAnotherUser, readableSegmentsIn, type SegmentFile } from './spool-directory.ts'
 
 /** A segment as a reader finds it. Nothing is locked or changed: its owner may deliver it at the same time. */
@@ -34,8 +34,6 @@ interface UnreadableSegment {
   readonly name: string
   readonly reason: string
 }
-
-const newline = 0x0a
 
 /**
  * Yields the segments of a spool, oldest first, as their files are at the moment of reading. A segment that is

@@ -28,6 +28,8 @@ const endOfSegment = 255
 const maxSeverity = 5
 /** A dataset's name has at most 1024 characters, each of at most three bytes in UTF-8. */
 const maxDatasetBytes = 3 * 1024
+/** Ends each line. */
+export const newline = 0x0a
 /** The smallest line is `{}` and its newline; the largest is the largest event that an application may configure. */
 const minLineBytes = 3
 const maxLineBytes = 16_777_216

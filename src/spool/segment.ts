@@ -36,6 +36,7 @@ import {
   type LineCheck,
   maxSegmentBytes,
   nameBytes,
+  newline,
   readSegment,
   recordBytes,
   type SegmentContent,
@@ -71,7 +72,6 @@ export interface SegmentDeps {
  * for some seconds.
  */
 const unreadableFrom = { ms: 30_000, reads: 3 }
-const newline = 0x0a
 const noContent: SegmentContent = {
   dataset: undefined,
   lines: Buffer.alloc(0),
