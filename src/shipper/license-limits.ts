@@ -4,11 +4,8 @@ import { rarePerSecond } from '../delivery/demand.ts'
 import type { RateLimiter } from '../delivery/rate-limiter.ts'
 import { addRelease, removeRelease } from '../exit/exit-hooks.ts'
 import type { Fields } from '../fields/field-rules.ts'
-import type { Credentials } from '../http/credentials.ts'
 import type { ResolvedLimits } from '../options/resolve-limits.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
-import type { AccessToken } from '../org/access-token.ts'
-import type { OrgClient, OrgClientUse } from '../org/client.ts'
 import { Fleet } from '../org/fleet.ts'
 import { LicenseFile } from '../org/license-file.ts'
 import { Limits } from '../org/limits.ts'
@@ -19,8 +16,9 @@ import { bytesAsSent, eventAsSent } from '../record/event-to-line.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import type { Redaction } from '../record/redaction.ts'
 import type { Redact } from '../text/short-line.ts'
-import { delay, monotonicMs } from '../time.ts'
+import { monotonicMs } from '../time.ts'
 import { addedFieldsOf } from './added-fields.ts'
+import { LicenseReader } from './license-reader.ts'
 import { machineDirectoryOf, machineKeyOf } from './rate-exchange-of.ts'
 
 /** The organization's license as the shipper applies it: the limits, and the fleet that shares them. */
@@ -33,13 +31,6 @@ export interface License {
   close(): Promise<void>
 }
 
-/** Maximum time for reading the organization, in milliseconds. It also limits the function that obtains a token. */
-const readTimeoutMs = 10_000
-/**
- * Maximum wait for a turn, in milliseconds. A later turn is not waited for, because the license may allow more than is
- * known.
- */
-const maxTurnMs = 2000
 /** Minimum age up to which the license of another process is used, in milliseconds: longer than a lease lasts. */
 const minSharedAgeMs = 6000
 /** Maximum age up to which the license of another process of this machine is used, in milliseconds. */
@@ -68,10 +59,6 @@ export function openLicense(deps: LicenseDeps): License {
   const { share, refreshMs, onBudget, overflowField, redis, orgId } = resolved
   const { timeField, region } = options
   const addedFields = addedFieldsOf(options)
-  let opening: Promise<OrgClient> | undefined
-  let bearer: { redact(...given: Parameters<Redact>): string } | undefined =
-    typeof resolved.bearer === 'function' ? undefined : resolved.bearer
-  let reportUnusable: (problem: string) => void
   let isOpen = false
   /** Requests per second; `Infinity` if the license sets no limit, `undefined` until it has been read. */
   let limitPerSecond: number | undefined
@@ -111,36 +98,23 @@ export function openLicense(deps: LicenseDeps): License {
           },
         })
       : undefined
-  /**
-   * Waits for a turn among the batches, because reads count as requests. The first read does not wait: its answer tells
-   * the rate.
-   */
-  const turn = async (): Promise<void> => {
-    const nowMs = monotonicMs()
-    const waitMs = limitPerSecond === undefined ? 0 : rateLimiter.notBeforeMs(nowMs) - nowMs
-    if (waitMs > 0 && waitMs <= maxTurnMs) await delay(waitMs, undefined, { ref: false })
-    rateLimiter.onOtherRequest(monotonicMs())
-  }
-  const read = async (onUnusable: (problem: string) => void): Promise<Org> => {
-    reportUnusable = onUnusable
-    const tolerance = { isUsed, onUnusable: (problem: string) => reportUnusable(problem) }
-    opening ??= openClient(options, resolved, { tolerance, turn, redact: diagnostics.redact }, credentials => {
-      bearer = credentials
-    })
-    const client = await opening
-    if (!isOpen) throw new Error('closed while the client was loaded')
-    return client.get(orgId)
-  }
+  const reader = new LicenseReader({
+    options,
+    limits: resolved,
+    rateLimiter,
+    isRateKnown: () => limitPerSecond !== undefined,
+    redact: diagnostics.redact,
+  })
   const limits = new Limits(
     { share, refreshMs, onBudget, overflowField, timeField, addedFields, region },
     {
       readOrg: onUnusable => {
-        const readHere = () => read(onUnusable)
+        const read = () => reader.read(onUnusable)
         // Also in a fleet: while Redis is away, each of its processes would read the license.
         const readOnMachine =
           licenseFile === undefined
-            ? readHere
-            : () => readShared(licenseFile, Math.min(refreshMs / 2, maxMachineAgeMs), readHere, diagnostics.redact)
+            ? read
+            : () => readShared(licenseFile, Math.min(refreshMs / 2, maxMachineAgeMs), read, diagnostics.redact)
         if (fleet === undefined) return readOnMachine()
         return readShared(fleet.license, Math.max(refreshMs / 2, minSharedAgeMs), readOnMachine, diagnostics.redact)
       },
@@ -174,10 +148,11 @@ export function openLicense(deps: LicenseDeps): License {
   )
   return {
     limits,
-    redact: (text, kind) => bearer?.redact(text, kind) ?? text,
+    redact: (text, kind) => reader.redact(text, kind),
     start: () => {
       if (isOpen) return
       isOpen = true
+      reader.open()
       fleet?.start()
       if (licenseFile !== undefined) {
         if (limitPerSecond === undefined && fleet === undefined) rateLimiter.holdUntil(monotonicMs() + licenseMs)
@@ -192,8 +167,7 @@ export function openLicense(deps: LicenseDeps): License {
         licenseFile.close()
         removeRelease(licenseFile.release)
       }
-      const abandoned = opening?.then(client => client.abandon()).catch(() => {}) // without a client, nothing to close
-      await Promise.all([fleet?.close(), abandoned])
+      await Promise.all([fleet?.close(), reader.close()])
     },
   }
 }
@@ -217,26 +191,4 @@ async function readShared(
   const { readOrg } = await import('../org/organization-schema.ts')
   const found = readOrg(text, redact, { isUsed, onUnusable: () => {} })
   return 'org' in found ? found.org : read()
-}
-
-/**
- * Loads and creates the client when the license is read for the first time. Neither a log call nor the end of the
- * process waits for it.
- */
-async function openClient(
-  options: ResolvedOptions,
-  { bearer }: ResolvedLimits,
-  use: Pick<OrgClientUse, 'tolerance' | 'turn' | 'redact'>,
-  onCredentials: (credentials: AccessToken | Credentials) => void,
-): Promise<OrgClient> {
-  const { AccessToken } = await import('../org/access-token.ts')
-  const { OrgClient } = await import('../org/client.ts')
-  const credentials = typeof bearer === 'function' ? new AccessToken(bearer, readTimeoutMs) : bearer
-  onCredentials(credentials)
-  const { baseUrl, dispatcher, tls, proxy } = options
-  return new OrgClient(
-    { baseUrl, credentials, dispatcher, tls, proxy, timeoutMs: readTimeoutMs },
-    // `Limits` reads again later. Many processes that start at the same time may fill the limit with their reads.
-    { keepsAlive: false, maxAttempts: 1, ...use },
-  )
 }
