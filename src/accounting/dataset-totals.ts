@@ -8,7 +8,7 @@ export interface DatasetStats {
   readonly delivered: number
   /** Events that were given up after their log calls. */
   readonly dropped: number
-  /** Those of the dropped events that the service refused, for their content or their size. */
+  /** Dropped events that the service refused, for their content or their size. */
   readonly rejected: number
   /**
    * Events that wait in batches or are in flight. Events that were handed off to the spool do not count. Within a
@@ -46,7 +46,7 @@ export class DatasetTotals {
   }
 
   /**
-   * Returns the counts by dataset, at most for 1,000 datasets: those with pending events first, then those that were
+   * Returns the counts of at most 1,000 datasets. Datasets with pending events come first, then the datasets that were
    * active last. The object inherits nothing, because a dataset may be called `__proto__`.
    */
   snapshot(batches: Iterable<PendingEvents>): Readonly<Record<string, DatasetStats>> {

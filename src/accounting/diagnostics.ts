@@ -137,13 +137,15 @@ type Listeners = { readonly [Name in keyof DiagnosticListeners]: Set<DiagnosticL
 const oneMinuteMs = 60_000
 /** Maximum number of subjects that are remembered. The one that was warned of first makes room for another. */
 const maxSubjects = 1000
-/** Maximum number of warnings of a code in a minute, of whatever subjects: there may be one for each of many datasets. */
+/**
+ * Maximum number of warnings of a code in a minute, whatever their subjects. Each of many datasets may be a subject.
+ */
 const maxPerCode = 200
 /** Maximum length of a remembered subject, in characters. */
 const maxSubjectChars = 1000
 
 /**
- * Tells of diagnostic events: one call of `emit` reaches the listeners, the channels of `node:diagnostics_channel`, the
+ * Emits diagnostic events: one call of `emit` reaches the listeners, the channels of `node:diagnostics_channel`, the
  * metrics and the counts by dataset. A listener that throws does no harm: a warning reports it, at most once a minute,
  * unless it listens for `warning` itself.
  */
@@ -232,7 +234,7 @@ export class Diagnostics {
       return
     }
     if (!this.#mayWarn(code, nowMs)) return
-    this.#quiet.delete(key) // the key then is the last one in the map
+    this.#quiet.delete(key) // so that the key becomes the last one of the map
     this.#quiet.set(key, { untilMs: nowMs + oneMinuteMs, suppressed: 0 })
     const [first] = this.#quiet.keys()
     if (this.#quiet.size > maxSubjects && first !== undefined) this.#quiet.delete(first)
@@ -261,7 +263,7 @@ let isAtOnce = false
 /** Process warnings that Node prints on the next tick, which comes before the end only if the process goes on. */
 const unprinted = new Set<Warning>()
 
-/** Prints the warnings for which there is no next tick, because the process ends in this one. */
+/** Prints the warnings for which no next tick comes, because the process ends in this tick. */
 function printUnprinted(): void {
   for (const warning of unprinted) {
     unprinted.delete(warning)

@@ -29,12 +29,12 @@ export type DropReason =
   /** The OpenTelemetry record came after its processor or exporter was shut down. */
   | 'shut-down'
   /**
-   * The runtime failed, for example for lack of memory, or log calls within log calls had no end, or the format or a
-   * subclass of the Winston transport threw.
+   * The runtime failed, for example for lack of memory. Also if log calls within log calls had no end, or if the format
+   * or a subclass of the Winston transport threw.
    */
   | 'error'
 
-/** What a reason means for the events that are dropped for it. */
+/** The meaning of a reason for the events that are dropped for it. */
 interface DropFacts {
   /** True if events are dropped for it at the intake, before they are in a batch. */
   readonly isAtIntake?: true

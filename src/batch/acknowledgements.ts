@@ -96,8 +96,8 @@ export class Acknowledgements {
   }
 
   /**
-   * Settles lines of these that are missing in a store. It is unknown which ones they are: unless one caller waits for all
-   * lines, every line is in doubt, and is settled with that.
+   * Settles lines of this range that are missing in the store. Which lines are missing is unknown. So unless one caller
+   * waits for the whole range, every line of it counts as maybe missing.
    */
   settleMissing(from: number, to: number, lost: number): void {
     if (this.hasSingleOwner(from, to)) return this.settle(to - lost, to, () => missing)

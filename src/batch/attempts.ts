@@ -124,7 +124,7 @@ export class Attempts {
     this.#isSizeTrial = false
   }
 
-  /** Sends the batch uncompressed from now on, because this compression may be the reason why it was refused. */
+  /** Sends the batch uncompressed from now on, because this compression may be the reason for the refusal. */
   suspectCompression(encoding: Compressed): void {
     this.#suspect = encoding
     this.#isCompressionTrial = false

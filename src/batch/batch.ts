@@ -128,7 +128,7 @@ export class Batch implements BlockOwner {
     return this.#isReloaded
   }
 
-  /** True if the store could not read the batch again and again. */
+  /** True if the store has failed to read the batch for too long. */
   get isUnreadable(): boolean {
     return this.#shared.copies.some(copy => copy.isUnreadable)
   }
@@ -389,8 +389,8 @@ export class Batch implements BlockOwner {
   handOffTo(store: BatchStore): number | undefined {
     const shared = this.#shared
     const isStored = shared.isHandedOff || shared.isStored
-    // If another part of a split batch is settled, this part gets a stored copy of its own, so that the settled lines are
-    // not delivered again.
+    // If another part of a split batch is settled, this part gets a stored copy of its own. Otherwise the settled lines
+    // would be delivered again.
     const isWhole = !this.#isSplit || !shared.hasSettled
     const copy = shared.isHandedOff || (isWhole && isStored) ? undefined : this.#writeTo(store)
     if (copy !== undefined) shared.handOffPart(copy)
@@ -468,8 +468,8 @@ export class Batch implements BlockOwner {
   }
 
   /**
-   * Hands off and settles the first lines that the store has. A part of a split batch hands off nothing, because it is
-   * unknown which of its stored lines are settled.
+   * Hands off and settles the first lines that the store has. A part of a split batch hands off nothing, because the
+   * store does not tell which of its lines are settled.
    */
   #handOffFirstLines(): void {
     const count = this.#isSplit ? 0 : this.#shared.handOffSome()
@@ -497,8 +497,8 @@ export class Batch implements BlockOwner {
 const handedOff: Loss = { reason: 'handed-off' }
 
 /**
- * Buffer for the next line that is added in the store, which nearly every line fits into. `undefined` while it is in use:
- * the store may call a listener that logs.
+ * Buffer for the next line that is added in the store. Nearly every line fits into it. `undefined` while in use,
+ * because the store may call a listener that logs.
  */
 let spareLine: Buffer | undefined
 const spareLineBytes = 65_536
@@ -519,7 +519,7 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
   return whole
 }
 
-/** Returns what is known of lines when they are no longer in memory. */
+/** Returns the counts of lines that leave memory. */
 function inStore({ count, byteLength, bySeverity }: LineBuffer): StoredLines {
   return { isInMemory: false, count, byteLength, bySeverity }
 }

@@ -12,9 +12,9 @@ const forgottenMs = 15_000
 /**
  * The failed requests of one dataset since the service last accepted events of it, as evidence that the dataset is behind.
  *
- * A dataset is behind if at least 2 of its requests failed while others were accepted. One is enough if it took 1 s, or if the
- * dataset is paused. This ends when no other dataset has been accepted for 15 s, nor since the failure before the last one:
- * the service is away.
+ * A dataset is behind if at least 2 of its requests failed while others were accepted. One failure is enough if it took
+ * 1 s, or if the dataset is paused. The evidence ends when no other dataset has been accepted for 15 s, nor since the
+ * failure before the last one: the whole service is away.
  *
  * Times are monotonic, in milliseconds.
  */

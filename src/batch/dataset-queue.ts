@@ -32,7 +32,7 @@ export interface BatchLimits {
   sealedEvents: number
 }
 
-/** The way of batches and lines to the store while memory is short: see `Spill`. */
+/** Moves batches and lines to the store while memory is short: see `Spill`. */
 export interface WayToStore {
   /** True while memory is so short that new lines follow the stored lines of their dataset into the store. */
   readonly isMemoryShort: boolean
@@ -125,8 +125,8 @@ export class DatasetQueue {
   /**
    * Notes that an answer has blocked events.
    *
-   * @returns the time since the answer before that did so, in milliseconds, and the size of the largest batch that was sent
-   * and accepted since then, in bytes of its lines; 0 if there is none
+   * @returns the time since the previous such answer, in milliseconds, and the bytes of the largest batch that was sent
+   *   and accepted since then; 0 without one
    */
   onBlocked(nowMs: number): { readonly sinceMs: number; readonly acceptedBytes: number } {
     const before = { sinceMs: nowMs - this.#blockedAtMs, acceptedBytes: this.#acceptedBytes }
@@ -136,8 +136,8 @@ export class DatasetQueue {
   }
 
   /**
-   * Notes that the service has not accepted a batch, whose request started at that time, for any reason but the rate, the
-   * size or the compression.
+   * Notes that the service has not accepted a batch whose request started at that time. The reason is neither the rate,
+   * the size nor the compression.
    */
   onFailed(startedAtMs: number): void {
     const { acceptances } = this.#deps
@@ -306,7 +306,7 @@ export class DatasetQueue {
     queue.unshift(...batches)
   }
 
-  /** Puts a part of a split batch back, joined to the part that follows it if that waits at the head of the queue. */
+  /** Puts a part of a split batch back. If the part that follows it is at the head of the queue, the two are joined. */
   requeueJoined(batch: Batch): void {
     const queue = batch.isReloaded ? this.#reloaded : this.#waiting
     const joined = queue[0] && batch.withNext(queue[0])
@@ -604,7 +604,7 @@ export class DatasetQueue {
 
   #closeOpen(): Batch {
     const batch = this.#open as Batch
-    if (batch.count > 0) this.#waiting = withLast(this.#waiting, batch) // first, so that it is always in some place
+    if (batch.count > 0) this.#waiting = withLast(this.#waiting, batch) // first, so that a queue always has it
     this.#open = undefined
     this.#isFlushing = false
     if (batch.count > 0) this.#lastSealedBytes = batch.byteLength

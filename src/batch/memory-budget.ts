@@ -10,8 +10,8 @@ const warnFrom = 0.9
 const errorFrom = 0.95
 
 /**
- * Maximum memory kept for reuse: `maxSpareBytes`, or half of the memory in use, whichever is larger. If more of it is
- * released, V8 collects it soon: it does so when 64 MiB of such memory have come since the last time.
+ * Maximum memory kept for reuse: `maxSpareBytes`, or half of the memory in use, whichever is larger. V8 soon collects
+ * blocks that are released beyond it, because it collects after each 64 MiB of such memory.
  */
 const maxSpareBytes = 67_108_864
 const sparePart = 0.5
@@ -40,7 +40,7 @@ const maxSurplus = 0.25
 
 /**
  * The bytes that the core may hold: blocks that are being filled, wait or are in flight, their compressed copies, and
- * held events. The budget counts blocks, not lines, because blocks are what is allocated.
+ * held events. The budget counts blocks, not lines, because memory is allocated in blocks.
  */
 export class MemoryBudget {
   readonly maxBytes: number

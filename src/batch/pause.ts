@@ -1,13 +1,13 @@
 /**
- * The pause of a dataset of which the service refuses the token, name or address, or every event. The batches of the dataset
- * are held back until the cause is fixed.
+ * The pause of a dataset: the service refuses its token, name or address, or every event. The batches of the dataset are
+ * held back until the cause is fixed.
  *
- * - **Blocked** is a batch that an answer such as 403 or 404 refuses, whatever its events are. A blocked batch pauses its
+ * - A batch is **blocked** if an answer such as 403 or 404 refuses it, whatever its events are. A blocked batch pauses its
  *   dataset. So do many refused pieces in a row (`Refusals.mustPause`), and a 415 for an uncompressed batch.
- * - **Paused** is a dataset until the service accepts a batch of it, or objects to a batch in another way.
- * - **Waiting** is a paused dataset that sends nothing until `untilMs`. Its next batch is a probe.
- * - **Probing** is a paused dataset with a batch in flight, which finds out if the service accepts the dataset again. The other
- *   batches wait for the outcome. If the outcome says nothing about the dataset, the next probe is due.
+ * - A dataset is **paused** until the service accepts a batch of it, or objects to a batch in another way.
+ * - A paused dataset is **waiting** if it sends nothing until `untilMs`. Its next batch is a probe.
+ * - A paused dataset is **probing** while its probe is in flight. The probe finds out if the service accepts the dataset
+ *   again, and the other batches wait for the outcome. If the outcome says nothing about the dataset, the next probe is due.
  */
 export type Pause = PauseCause & (Waiting | { readonly kind: 'probing' })
 

@@ -1,17 +1,20 @@
 /** Number of refused pieces of a dataset, with nothing accepted in between, after which the dataset is paused. */
 const refusalsUntilPause = 32
-/** Number of refusals of a single event before it is dropped: one of several gateways may be the one that refuses. */
+/**
+ * Number of refusals of a single event before it is dropped. One is not enough, because only one of several gateways
+ * may refuse the event.
+ */
 const refusalsUntilDrop = 3
 /**
- * The same number while the service is inconsistent. Requests of the same moment may meet the same one of two gateways,
- * so ten of them in turn are refused with a probability of 1 in 1000.
+ * The same number while the service is inconsistent. Two requests of the same moment may meet the same one of two
+ * gateways. So 20 refusals are about ten independent ones, whose probability is 1 in 1,000.
  */
 const inconsistentUntilDrop = 20
 /** A dataset is convicted if it is refused for this time while the service accepts other datasets, in milliseconds. */
 const convictAfterMs = 60_000
 /**
- * Number of requests for one batch after which its refused pieces are no longer split but dropped, if the dataset is
- * convicted and has been refused `refusalsOfWhole` times in a row.
+ * Number of requests for one batch after which its refused pieces are dropped instead of split. The dataset must be
+ * convicted, and refused `refusalsOfWhole` times in a row.
  */
 const maxRequestsPerBatch = 64
 /** The search for one refused event in a batch has fewer refusals in a row, however long it takes at a low request rate. */
@@ -48,7 +51,7 @@ export interface PieceOrigin {
   readonly unsettled: number
 }
 
-/** What the answers for all datasets say about the service. */
+/** The state of the service, as the answers for all datasets show it. */
 interface ServiceState {
   /** Start of the latest request that the service accepted; monotonic, in milliseconds. */
   readonly acceptedAtMs: number
@@ -75,8 +78,8 @@ type Verdict =
  * evidence the pieces wait, and soon the whole dataset is paused.
  *
  * The evidence is weak while the service accepts events that it has refused, as if one of two gateways refused
- * everything. Such a service is asked more often: every other time at once, because its gateways may take turns, and
- * else after a wait, because a connection may stay with its gateway.
+ * everything. Such a service is asked more often. Every other attempt follows at once, because the gateways may take
+ * turns. The others follow after a wait, because a connection may stay with its gateway.
  *
  * A dataset that is refused for a minute while other datasets are accepted is convicted: it needs no further evidence.
  *

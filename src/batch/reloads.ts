@@ -149,7 +149,7 @@ export class Reloads {
     this.#returnToQueue(batch, lost !== undefined)
   }
 
-  /** Tells of `count` lines that are missing after a reload; if `count` is negative, of lines more than before. */
+  /** Reports `count` lines that are missing after a reload. A negative `count` means that the store had more lines. */
   #emitMissing(count: number, dataset: string): void {
     const { listeners } = this.#deps
     if (count > 0) listeners.onLost(count, dataset)

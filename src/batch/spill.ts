@@ -94,8 +94,8 @@ export class Spill implements WayToStore {
   }
 
   /**
-   * Moves every batch to the store and hands it off, some batches in each turn of the event loop, because no time is left
-   * to deliver them. Ends early at a batch for which `handOff` returns false.
+   * Moves every batch to the store and hands it off, because no time is left for delivery. Each turn of the event loop
+   * handles some batches. Ends early at a batch for which `handOff` returns false.
    */
   async handOffAll(handOff: (batch: Batch) => boolean): Promise<void> {
     const { store } = this.#deps

@@ -20,7 +20,7 @@ export interface ExitDrainable extends Interruptible {
 }
 
 const drainables = new Set<ExitDrainable>()
-/** Functions that take back what the process has told others. */
+/** Functions that withdraw what this process has published, such as its request rate. */
 const releases = new Set<() => void>()
 /** Set while the handlers of 'exit' run. Work registered meanwhile has no later chance. */
 let exitDrain: ExitDrain | undefined

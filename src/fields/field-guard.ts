@@ -177,7 +177,7 @@ export class FieldGuard {
     return [...this.#datasets.keys()]
   }
 
-  /** Returns the number of fields recorded for a dataset, including those that every dataset has. */
+  /** Returns the number of fields recorded for a dataset, including fields that every dataset has. */
   fieldCount(dataset: string): number {
     return this.#datasets.get(dataset)?.fields.size ?? 0
   }

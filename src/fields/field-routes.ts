@@ -53,8 +53,8 @@ function isBare(prototype: object): boolean {
 /**
  * Returns the route to each field of an event: the names that lead to it.
  *
- * @returns `undefined` if the event is not plain data, is nested too deep (as a cycle is), or has more than `maxRoutes`
- * fields or too many other names
+ * @returns `undefined` if the event is not plain data, or is nested too deep, as a cycle is. Also if it has more than
+ *   `maxRoutes` fields, or too many other names
  */
 export function routesOf(event: object, maxRoutes: number): string[][] | undefined {
   const found: Found = { routes: [], maxRoutes, namesLeft: maxRoutes + maxOtherNames }

@@ -3,7 +3,7 @@ import { FieldGuard, type FieldGuardOptions } from './field-guard.ts'
 import { FieldTexts, type FieldTextsOptions } from './field-texts.ts'
 import { type FieldFindings, FieldWatch, type FieldWatchListener } from './field-watch.ts'
 
-/** What the license's limits need of the rules for fields. `FieldGuard` alone has it, too. */
+/** The part of the rules for fields that the limits of the license use. `FieldGuard` alone has it, too. */
 export interface Fields {
   /** Maximum number of distinct fields per dataset, from the license. */
   maxFields: number
@@ -20,7 +20,7 @@ interface FieldRulesOptions extends FieldGuardOptions, FieldTextsOptions, FieldW
 
 /** The fields of a dataset, as counted and found in a sample of the events. */
 export interface FieldUsage extends FieldFindings {
-  /** Number of fields, including those that every dataset has. */
+  /** Number of fields, including fields that every dataset has. */
   readonly count: number
 }
 

@@ -71,8 +71,8 @@ interface Watched {
 }
 
 /**
- * Looks at a sample of the events of each dataset for fields that should be values: names that look like identifiers,
- * and fields that change their type.
+ * Looks for fields that should be values, in a sample of the events of each dataset. Such fields have names like
+ * identifiers, or change their type.
  *
  * The sample is the first 200 events and every 64th after them. An event takes at most 5 ms, 500 members and 16 levels.
  * The watch remembers 64 datasets, the types of 5,000 fields in all of them, and 20 findings of each kind in each dataset.

@@ -27,9 +27,9 @@ const preferredForMs = 600_000
  * spread the load. The time doubles if an address needs more, and starts again after the maximum. A connection that
  * succeeds sets the time to twice its own.
  *
- * Node tries the next address only if one accepts no connection. An address may accept connections and yet be of no use:
- * its server hangs, or larger packets to it are lost. So if the first request of a connection has no answer for 4
- * seconds, or none at all, the next connections begin with the next address.
+ * Node tries the next address only if one accepts no connection. An address may accept connections and yet be of no
+ * use: its server hangs, or larger packets to it are lost. So the first request of a connection must have an answer
+ * within 4 seconds, and before the connection closes. Otherwise the next connections begin with the next address.
  *
  * A lookup takes a thread of Node's pool, which the application needs for lookups of its own. So there is one at a time.
  * Connections that start meanwhile join it, even if it takes longer than each of them may wait.

@@ -3,9 +3,9 @@ import type { Duplex } from 'node:stream'
 import { monotonicMs } from '../time.ts'
 
 /**
- * Makes an agent close each connection with the first answer after `maxAgeMs`. A connection that is always busy would
- * otherwise stay with its server forever: also when the name of the service stands for another address by now, and when
- * servers were added.
+ * Makes an agent close each connection with the first answer after `maxAgeMs`. Otherwise a connection that is always
+ * busy would stay with its server forever. It would stay even if the name of the service stands for another address by
+ * now, or if servers were added.
  */
 export function limitAge(agent: Agent, maxAgeMs: number): void {
   const keptSinceMs = new WeakMap<Duplex, number>()

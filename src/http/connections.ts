@@ -81,9 +81,10 @@ export class Connections implements Dispatcher {
   }
 
   /**
-   * Starts a request that may use a kept connection, once the sockets have been read. If the event loop was blocked, such a
-   * connection may have been closed, or have a second answer to the request before, which would count for this one. Node
-   * closes such a connection when it reads that. The first immediate may run before any socket is read.
+   * Starts a request that may use a kept connection, once the sockets have been read. If the event loop was blocked,
+   * the server may have closed such a connection. Or it may have sent a second answer to the previous request, which
+   * would count for this one. Node closes the connection when it reads that. The first immediate may run before any
+   * socket is read.
    */
   #startAfterReading(options: DispatchOptions, handler: DispatchHandler): void {
     let abortedFor: Error | undefined

@@ -85,8 +85,8 @@ export class WorkerHttpClient {
   }
 
   /**
-   * Passes the answers with a 2xx status on as far as they have arrived, because there is no time for the rest of them:
-   * the service has taken these events.
+   * Passes on the answers with a 2xx status as far as they have arrived. No time is left for the rest, and the service
+   * has taken these events.
    *
    * @throws if the worker itself has failed
    */

@@ -83,8 +83,8 @@ export class Censor {
   }
 
   /**
-   * Returns the replacement of a text, a number, a boolean or `null`, if it is a text and does not depend on the path.
-   * Returns `undefined` for anything else, and for other objects, which must become plain data first.
+   * Returns the replacement of a text, a number, a boolean or `null`, if the replacement is a text and does not depend
+   * on the path. Returns `undefined` otherwise, and for objects, which must become plain data first.
    */
   atOnce(value: unknown): string | undefined {
     if (this.text !== undefined) return this.text

@@ -13,11 +13,9 @@ const minMemberBytes = 64
 /** Maximum length of a name, in characters. Longer names are cut. */
 const maxNameLength = 200
 
-/**
- * Room for the event's own group `logferry`, in bytes, unless a quarter of the event is more; and the members of the group
- * that stay before all others, because they tell for how many events this one stands.
- */
+/** Room for the event's own group `logferry`, in bytes, unless a quarter of the event is more. */
 const minOwnBytes = 176
+/** Members of that group that stay before all others, because they tell how many events this one stands for. */
 const keptOfOwn = ['repeated', 'sampling_rate']
 
 /** True if a name may have been longer, before `cutToFit` has cut it. */

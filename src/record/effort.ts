@@ -138,8 +138,8 @@ export class Effort {
 }
 
 /**
- * The time during which this thread waited for a processor. It is forgiven, because an event must not be cut for the
- * reason that the machine is busy.
+ * The time during which this thread waited for a processor. It is forgiven, because a busy machine must not be the
+ * reason for a cut.
  */
 class Waits {
   /**

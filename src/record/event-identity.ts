@@ -1,6 +1,6 @@
 /**
- * Maximum length of an identity, in characters. An event with a longer one has none: what is beyond a cut could be what
- * tells two events apart.
+ * Maximum length of an identity, in characters. An event with a longer one has none, because the part beyond a cut
+ * could tell two events apart.
  */
 const maxIdentityLength = 1024
 /** Maximum length of a stack in which the first frame is looked for, in characters. */

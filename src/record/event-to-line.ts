@@ -5,9 +5,11 @@ import { LineWriter } from './line-writer.ts'
 import { effortOfLogCall, sparingly } from './log-calls.ts'
 import type { NonFinite, PlainCopy } from './plain.ts'
 
-/** Bytes left for what an event gets after it was cut: a timestamp, a uid, the rate of a sample, a few own fields. */
+/**
+ * Bytes left for fields that an event gets after it was cut: a timestamp, a uid, the rate of a sample, and the like.
+ */
 const maxAddedBytes = 512
-/** Maximum share of the maximum bytes of an event that is left for that. */
+/** Maximum share of the maximum bytes of an event that is left for such fields. */
 const maxAddedShare = 1 / 16
 
 /** The line of one event, without its newline. */
@@ -84,8 +86,8 @@ export function eventToJson(event: object, maxBytes: number, altered: Alteration
 }
 
 /**
- * Returns an event as it is sent, as plain data. A large event is cut a little below `maxEventBytes`, because a
- * timestamp and the like will be added to it: its line would otherwise have to be cut again.
+ * Returns an event as it is sent, as plain data. A large event is cut a little below `maxEventBytes`, which leaves room
+ * for a timestamp and the like. Otherwise its line would have to be cut again.
  */
 export function eventAsSent(
   event: object,

@@ -6,8 +6,8 @@ type Fields = Readonly<Record<PropertyKey, unknown>>
 
 /**
  * Returns the fields to log of a request or response of `node:http` or a similar module (http2, Express, Fastify,
- * light-my-request), or of `fetch`. Returns `undefined` for any other object. The fields are named as in pino's standard
- * serializers. The object's own fields lead to sockets, and include all headers, or are none at all.
+ * light-my-request), or of `fetch`. Returns `undefined` for any other object. The fields are named as in pino's
+ * standard serializers. The object's own fields lead to sockets and include all headers, or do not exist.
  *
  * @param mayReadOn returns false if the time for reading is up
  */

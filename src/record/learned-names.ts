@@ -31,7 +31,7 @@ export interface Piece {
 export class Learned {
   /** Number of names learned, in all places. */
   count = 0
-  /** Number of times that there was no room to learn a name. */
+  /** Number of times that a new name found no room. */
   refused = 0
   root: LearnedName
   readonly #newRoot: () => LearnedName
@@ -51,13 +51,13 @@ export class Learned {
 }
 
 /**
- * The name of a member in one place of events, as JSON. The object also holds what is learned about that place: the
- * name that came next last time, a text of the member, and the names within it.
+ * The name of a member in one place of events, as JSON. The object also holds everything learned about that place: the
+ * next name, a text of the member, and the names within it.
  */
 export class LearnedName {
   /** `undefined` for the start of an object, and for a name that was not learned. */
   readonly name: string | undefined
-  /** What is redacted below this member; `undefined` if nothing is. */
+  /** The rule for everything below this member; `undefined` if nothing is redacted there. */
   readonly rule: Rule | undefined
   /** Bytes of `,"name":`. */
   readonly piece: Piece

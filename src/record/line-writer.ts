@@ -37,7 +37,7 @@ const maxAbsent = 10_000
 
 const hasOwn = Object.prototype.hasOwnProperty
 
-/** What the line writer needs of a redaction. */
+/** The part of a redaction that the line writer uses. */
 export interface RedactionRules {
   /** The rule for the members of an event; `undefined` if nothing is redacted. */
   readonly root: Rule | undefined

@@ -15,8 +15,8 @@ export const logCalls = { depth: 0 }
 let effort: Effort | undefined
 
 /**
- * Begins a log call. Returns false if the call must not be made: an accessor, a `toJSON` or a listener has logged too
- * deep or too often within another log call.
+ * Begins a log call. Returns false if the call must not be made, because an accessor, a `toJSON` or a listener has
+ * logged too deep or too often.
  *
  * If this function returns true, `logCalls.depth--` must follow. That is a statement because no function can be called
  * where the stack ends.
@@ -41,10 +41,7 @@ export function effortOfLogCall(): Effort {
   return effort
 }
 
-/**
- * Runs a step of a log call with three quarters of the effort left. The rest is for what is done with the result of the
- * step.
- */
+/** Runs a step of a log call with three quarters of the effort left. The rest is for the work on its result. */
 export function sparingly<T>(step: () => T): T {
   const shared = effortOfLogCall()
   const reserve = shared.reserve()

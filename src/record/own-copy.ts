@@ -73,7 +73,7 @@ export function ownCopy(event: object): Record<string, unknown> | undefined {
   }
 }
 
-/** What the members of an object may still take to copy. */
+/** The work that may still be spent on a copy. */
 class Room {
   #members = maxMembers
   #sinceClock = 0
@@ -91,8 +91,8 @@ class Room {
   }
 
   /**
-   * True if reading takes long. Every object within an event asks for it, because a spread also reads symbols, which
-   * `take` does not count: a spread of 200,000 symbols takes a tenth of a second.
+   * True if reading takes long. Checked for every object within an event, because a spread also reads symbols, which
+   * `take` does not count. A spread of 200,000 symbols takes a tenth of a second.
    */
   isSlow(): boolean {
     this.#sinceClock = 0

@@ -2,7 +2,7 @@ import type { PathSegment, RedactPath } from '../options/redact-path.ts'
 import { censored } from './censored.ts'
 import { isCutName } from './cut-to-fit.ts'
 
-/** What applies at a place below another: redaction, further rules, or nothing at all (`undefined`). */
+/** The treatment of a member: redaction, a rule for the members below it, or nothing at all (`undefined`). */
 export type Ruling = Rule | typeof censored | undefined
 
 /** Names longer than this are not compared with patterns. They are redacted if a pattern could match them. */
@@ -14,8 +14,8 @@ const maxRemembered = 8192
 /** Maximum number of rules that are known. Rules beyond it are made for one use, and remember nothing. */
 const maxRules = 1000
 /**
- * Maximum work on the names of one event whose rulings are not remembered, in comparisons of a name with a path, of up
- * to 0.1 µs. Further names count as redacted: a log call must end soon, and a value must not escape.
+ * Maximum work on the names of one event whose rulings are not remembered, in comparisons of a name with a path. Each
+ * takes up to 0.1 µs. Further names count as redacted: a log call must end soon, and a value must not escape.
  */
 const maxComparisons = 300_000
 /** Work on each name, or on each part of a dotted one, in comparisons. */
@@ -142,7 +142,7 @@ export class Rules {
   }
 }
 
-/** What applies to the members of one object, or to the items of one array: a state of the automaton. */
+/** The rule for the members of one object, or for the items of one array: a state of the automaton. */
 export class Rule {
   readonly #rules: Rules
   readonly #positions: readonly number[]

@@ -12,8 +12,8 @@ const maxExaminedOfEvent = 4_194_304
  */
 const margin = 1024
 /**
- * Length from which on a part of a text is searched first, to find out how long the whole text would take, and length of
- * that part. Both are shorter for more than `usualPatterns` patterns.
+ * Length from which on a part of a text is searched first, and length of that part. The part shows how long the whole
+ * text would take. Both lengths are shorter for more than `usualPatterns` patterns.
  */
 const minLong = 4096
 const firstPart = 1024

@@ -289,8 +289,9 @@ export class SafeCopy {
 }
 
 /**
- * Returns the keys of a Map by their names, if some keys are texts, the others are numbers and the like, and no two have
- * the same name. The entries of such a Map become fields, so that `redact.paths` finds the values with a name.
+ * Returns the keys of a Map by their names. Returns `undefined` unless some keys are texts, the others numbers and the
+ * like, and no two have the same name. The entries of such a Map become fields, so that `redact.paths` finds the values
+ * with a name.
  */
 function keysByName(keys: readonly unknown[]): Map<string, unknown> | undefined {
   if (!keys.some(key => typeof key === 'string') || keys.some(isObjectLike)) return undefined

@@ -47,7 +47,7 @@ const namedStubs = [
 ]
 
 /**
- * Returns the stub without its name, if the text may be a stub whose name or message was cut: the cut may have broken a
+ * Returns the stub without its name, if the text may be a stub whose name or message was cut. The cut may have broken a
  * secret. Returns `undefined` for any other text.
  */
 export function namelessIfCut(text: string): string | undefined {

@@ -4,9 +4,9 @@ const prefixChars = 13
 /**
  * The numbers of events in the order in which they are accepted, without gaps: a gap downstream is a loss.
  *
- * A number is in its line before the event is accepted, and other events may be accepted while the line is being
- * written: an accessor may log. A number whose event is not accepted goes to the next event. At most eight log calls
- * are under way, one within the other, so that there are never more than nine spare numbers.
+ * A number is in its line before the event is accepted. Meanwhile other events may be accepted, because an accessor may
+ * log. A number whose event is not accepted goes to the next event. At most eight log calls are under way, one within
+ * the other, so that there are never more than nine spare numbers.
  *
  * The fields are public, because a number is returned where the stack may have ended, and nothing can be called.
  */

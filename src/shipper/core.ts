@@ -194,7 +194,7 @@ export class Core {
     }
   }
 
-  /** Removes what the shipper has left in the process, unless there are events to deliver. */
+  /** Removes the listeners and the metrics of the shipper from the process. Listeners stay while events are pending. */
   releaseProcess(): void {
     this.#atExit.release()
     this.instruments?.release()

@@ -39,8 +39,8 @@ interface GivenUp {
 }
 
 /**
- * Maximum number of batches that are given up in one turn of the event loop, because each may need a new file. If there are
- * more, the batches that were opened after the time was up stay pending.
+ * Maximum number of batches that are given up in one turn of the event loop, because each may need a new file. Beyond
+ * it, the batches that were opened after the time was up stay pending.
  */
 const maxBatchesInTurn = 100
 

@@ -37,8 +37,8 @@ interface HeldEventsDeps {
 }
 
 /**
- * Events that are held: until their resource is known, until an event of their trace releases them (`hold`), or until a
- * summary stands for them (`collapse`). Held events are accepted and pending, and count toward the memory budget.
+ * Events that wait until their resource is known, until an event of their trace releases them (`hold`), or until a
+ * summary replaces them (`collapse`). Held events are accepted and pending, and count toward the memory budget.
  */
 export class HeldEvents {
   readonly #deps: HeldEventsDeps

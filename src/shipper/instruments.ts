@@ -33,8 +33,8 @@ const durationBounds = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1
 const open = new Set<Instruments>()
 
 /**
- * The metrics of a shipper, by the semantic conventions for the OpenTelemetry SDK: as a processor, the shipper queues
- * events, and as an exporter, it sends them. All numbers are read from the ledger and the queues when metrics are
+ * The metrics of a shipper, by the semantic conventions for the OpenTelemetry SDK. As a processor, the shipper queues
+ * events. As an exporter, it sends them. All numbers are read from the ledger and the queues when metrics are
  * collected. Only the duration is recorded, when a batch is delivered or dropped.
  *
  * @see https://opentelemetry.io/docs/specs/semconv/otel/sdk-metrics/

@@ -36,7 +36,7 @@ const minSharedAgeMs = 6000
 /** Maximum age up to which the license of another process of this machine is used, in milliseconds. */
 const maxMachineAgeMs = 10_000
 /** Maximum time for which the first request waits for a license that another process of this machine reads, in milliseconds. */
-const licenseMs = 2500
+const maxLicenseWaitMs = 2500
 
 interface LicenseDeps {
   readonly options: ResolvedOptions
@@ -155,7 +155,7 @@ export function openLicense(deps: LicenseDeps): License {
       reader.open()
       fleet?.start()
       if (licenseFile !== undefined) {
-        if (limitPerSecond === undefined && fleet === undefined) rateLimiter.holdUntil(monotonicMs() + licenseMs)
+        if (limitPerSecond === undefined && fleet === undefined) rateLimiter.holdUntil(monotonicMs() + maxLicenseWaitMs)
         addRelease(licenseFile.release)
       }
       limits.start()

@@ -23,8 +23,8 @@ export class MinSeverity {
   }
 
   /**
-   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if there is no severity of that name, if the
-   * options are malformed or have another name, or if `forMs` is not a number from 1 to 2 147 483 647
+   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if no severity has that name, or if the
+   *   options are malformed
    */
   set(name: SeverityName, options: { readonly forMs?: number | undefined }): void {
     const severity = indexOf(checkedSeverity(name))

@@ -14,7 +14,7 @@ interface ReceiptsDeps {
 
 /**
  * Events whose callers wait for the answer of the service. Their batches do not wait for more lines. All events of one
- * turn of the event loop share their batches, and as long as every connection is busy, those of later turns as well.
+ * turn of the event loop share their batches. So do events of later turns, as long as every connection is busy.
  */
 export class Receipts {
   readonly #deps: ReceiptsDeps

@@ -4,11 +4,11 @@ import { NativePromise } from '../native-promise.ts'
 import type { Spool } from '../spool/spool.ts'
 import { clearTimeout, setTimeout } from '../time.ts'
 
-/** Share of the memory up to which there is room: below the share at which events are dropped. */
+/** Share of the memory up to which events have room. It is below the share at which events are dropped. */
 const maxMemoryShare = 0.7
-/** Share of the spool up to which there is room, if memory is more than half as large as the spool. */
+/** Share of the spool up to which events have room, if memory is more than half as large as the spool. */
 const minSpoolShare = 0.5
-/** Interval between two checks, in milliseconds, because a disk that can be used again calls no one. */
+/** Interval between two checks, in milliseconds. Nothing else shows that a disk can be used again. */
 const checkEveryMs = 500
 
 interface RoomDeps {

@@ -42,13 +42,13 @@ export class ShipperAtExit implements ExitDrainable {
   readonly #deps: ShipperAtExitDeps
   /** True while the exit hooks stay although nothing is pending. */
   #isHolding = false
-  /** True while there are events to deliver, for which a signal waits. */
+  /** True while events are to be delivered, for which a signal waits. */
   #isRegistered = false
-  /** True while there are pending events of any kind. */
+  /** True while events of any kind are pending. */
   #isDrainable = false
   /** Time by which unsuccessful rounds have held up the natural end of the process, in milliseconds. */
   #heldUpMs = 0
-  /** True if the last round delivered every event that there was when it began. */
+  /** True if the last round delivered every event that was pending when it began. */
   #wasComplete = false
   /** End of the last round; monotonic, in milliseconds. */
   #roundEndMs = Number.NEGATIVE_INFINITY
@@ -117,8 +117,8 @@ export class ShipperAtExit implements ExitDrainable {
   }
 
   /**
-   * If a listener logs whenever events are delivered or dropped, or requests are made, there is another 'beforeExit'
-   * right after each round. All these rounds share the time.
+   * If a listener logs whenever events are delivered or dropped, or requests are made, 'beforeExit' follows right after
+   * each round. All these rounds share the time.
    */
   async finish(): Promise<void> {
     if (this.exitTimeoutMs === 0) return // the events are dropped at 'exit', if they are still pending

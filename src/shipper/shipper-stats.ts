@@ -23,8 +23,8 @@ export interface ShipperStats {
   /** Dropped events by reason, then by severity. */
   readonly drops: Partial<Record<DropReason, DropsBySeverity>>
   /**
-   * The events of each dataset, by its name: at most 1,000 datasets, those with pending events first, then those that
-   * were active last. The counts of a dataset begin anew if more than 1,000 others were active since.
+   * The events of each dataset, by its name: at most 1,000 datasets. Datasets with pending events come first, then the
+   * datasets that were active last. The counts of a dataset begin anew if more than 1,000 others were active since.
    *
    * Events that were dropped inside their log calls are in `drops` only, and so are events whose dataset is unknown.
    */

@@ -503,9 +503,8 @@ export function createShipper(options?: ShipperOptions): Shipper {
 /**
  * Creates a shipper for the events of a spool.
  *
- * @param changes the destination of the events, as the names of their directories have it, if they are delivered to another
- * address; or another maximum for the file of refused events
- * @internal
+ * @param changes another destination, to deliver the events of the spool to another address; or another maximum for the
+ *   file of refused events @internal
  */
 export function createShipperOfSpool(
   options: ShipperOptions,

@@ -24,8 +24,8 @@ export interface SpoolStats {
   /** Events that this process has adopted: from other processes, or again after its own `close()`. */
   readonly adopted: number
   /**
-   * Events that this process has handed off to another process: by `close()`, at its end, or because their file could not be
-   * read or was taken over. They count as pending.
+   * Events that this process has handed off to another process: by `close()` or at its end. Also events whose file
+   * could not be read or was taken over. They count as pending.
    */
   readonly handedOff: number
   /** True after the disk could not be used, until it has stored an event again. Until then, events may be in memory alone. */
@@ -171,7 +171,7 @@ export class SpoolCoordinator {
     )
   }
 
-  /** Tells of lines that went to the spool. */
+  /** Reports lines that went to the spool. */
   onSpooled(spooled: Spooled): void {
     const { diagnostics } = this.#deps
     if (diagnostics.has('spooled')) this.#emitSoon(() => diagnostics.emit('spooled', spooled))
@@ -192,7 +192,7 @@ export class SpoolCoordinator {
     this.emitPending()
   }
 
-  /** Calls the listeners that are due. This happens soon by itself, but at the end of the process there is no later. */
+  /** Calls the listeners that are due. A microtask does so as well, which may be too late at the end of the process. */
   emitPending(): void {
     this.#isEmitScheduled = false
     this.#deps.diagnostics.emitInTurn(this.#pendingEvents.splice(0))

@@ -48,9 +48,9 @@ interface AdopterDeps {
   /** Directories for other destinations are left alone. */
   readonly destination: string
   readonly segments: SegmentDeps
-  /** True for the directory to which this process writes. */
+  /** Returns true for the directory to which this process writes. */
   readonly isOwn: (name: string) => boolean
-  /** True if the spool has room for a directory of this name with so many bytes. */
+  /** Returns true if the spool has room for a directory of this name with so many bytes. */
   readonly hasRoom: (bytes: number, name: string) => boolean
   readonly onClaimed: (directory: SpoolDirectory) => void
   /** Called if another process has claimed the directory, or has removed it. */
@@ -135,7 +135,7 @@ export class Adopter {
   }
 
   /**
-   * Resolves when the listeners have been called for every segment that can be adopted now and that there is room for.
+   * Resolves when the listeners have been called for every segment that can be adopted now, as far as room allows.
    * Never rejects, and does not keep the process alive.
    *
    * @returns true if more can be adopted once these segments are delivered
@@ -170,7 +170,7 @@ export class Adopter {
     while (await this.#adoptSome(listeners));
   }
 
-  /** Adopts what there is room for. Returns true if directories that are left alone have made room for more. */
+  /** Adopts segments as far as room allows. Returns true if directories that are left alone have made room for more. */
   async #adoptSome(listeners: AdopterListeners): Promise<boolean> {
     const closings = this.#closings
     let found: Found[] = []
@@ -238,7 +238,7 @@ export class Adopter {
     }
   }
 
-  /** Yields segments of claimed directories, as many as there is room for. */
+  /** Yields segments of claimed directories as far as room allows. */
   *#open(): Generator<Segment> {
     for (const [directory, files] of this.#unopened) {
       while (files.length > 0) {
@@ -277,7 +277,7 @@ export class Adopter {
     }
   }
 
-  /** Returns the names of directories that are not left alone. Forgets those that are gone. */
+  /** Returns the names of directories that are not left alone. Forgets left-alone directories that are gone. */
   #others(names: readonly string[]): string[] {
     this.#leftAlone = new Set(names.filter(name => this.#leftAlone.has(name)))
     return names.filter(name => !this.#leftAlone.has(name))
@@ -291,7 +291,7 @@ export class Adopter {
     const { root, segments, hasRoom, onClaimed, onNotClaimed, onReleased, onMore } = this.#deps
     const closings = this.#closings
     let isRefused = false
-    // A directory for which there is no room is adopted only if no other is. The oldest stored batches are then
+    // A directory without room is adopted only if no other directory is adopted. The oldest stored batches are then
     // dropped.
     const isWanted = (bytes: number) => {
       const isRoom = bytes === 0 || this.#directories.size === 0 || hasRoom(bytes, name)

@@ -178,7 +178,8 @@ export class AppendFile {
     const descriptor = this.#descriptorToWrite()
     if (descriptor === undefined) return false
     try {
-      // A write may take only a part, for example if a signal interrupts it. If there is trouble, the next write tells.
+      // A write may take only a part, for example if a signal interrupts it. The next write shows if the disk has a
+      // problem.
       for (let at = 0; at < length; ) {
         const written = this.#disk.write(descriptor, bytes, at, length)
         if (written === 0) throw Object.assign(new Error('the disk took only a part of the data'), { code: 'ENOSPC' })

@@ -58,7 +58,7 @@ export interface Disk {
 }
 
 export interface FileState {
-  /** Usually stays the same as long as it is the same file, even if its name changes. See `isSameFile`. */
+  /** Usually stays the same for the life of the file, even if its name changes. See `isSameFile`. */
   readonly identity: string
   readonly bytes: number
 }

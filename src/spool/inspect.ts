@@ -14,7 +14,7 @@ import { directoriesIn, readableSegmentsIn, type SegmentFile } from './spool-dir
 export interface SpoolContents {
   /** Directories of the spool, oldest first. */
   readonly processes: readonly ProcessContents[]
-  /** Number of events in `rejected.ndjson` and `rejected.1.ndjson`, and of those that are being sent again. */
+  /** Number of events in `rejected.ndjson` and `rejected.1.ndjson`, and of events that a command is sending again. */
   readonly rejected: number
   /** Number of refused events that a command is sending again, or has not put back because it was interrupted. */
   readonly resending: number

@@ -5,8 +5,8 @@
  * 2. Written: each line becomes one record. `append` writes a line that memory has, too (`durability: 'disk'`).
  *    `appendAll` writes a batch that leaves memory. `extend` adds a line that only the file has.
  * 3. Sealed (`seal`): the end record gives the number of lines, and the file is closed. No line is added any more.
- * 4. Synced (`sync`): about a second after `appendAll`, `extend` or `seal`, if the file still exists, and every second
- *    while `append` adds lines for longer than that. From then on its lines survive a power failure.
+ * 4. Synced (`sync`): about a second after `appendAll`, `extend` or `seal`, if the file still exists. While `append`
+ *    adds lines for longer than that, every second. From then on its lines survive a power failure.
  * 5. Reloaded (`read`, `readNow`): the lines come back to memory to be sent. The file stays until they are settled.
  * 6. Delivered and removed (`remove`): every line is delivered or dropped. If the spool is full, the oldest batch that
  *    only the spool has is dropped. If the file cannot be removed, the removal is tried again later.
@@ -67,9 +67,9 @@ export interface SegmentDeps {
 }
 
 /**
- * Time for which reads must have failed, and number of reads that must have, passing failures not counted, until the segment
- * is left to another process. The time is long, because this process never takes the segment back, and a disk may be away
- * for some seconds.
+ * Minimum time since the first failed read, and minimum number of failed reads, until the segment is left to another
+ * process. Passing failures do not count. The time is long, because this process never takes the segment back, and a
+ * disk may be away for some seconds.
  */
 const unreadableFrom = { ms: 30_000, reads: 3 }
 const noContent: SegmentContent = {

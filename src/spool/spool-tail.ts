@@ -117,7 +117,7 @@ export class SpoolTail {
 
 type SegmentState = 'growing' | 'sealed' | 'unreadable'
 
-/** Passes on the events after those that were read before. */
+/** Passes on the events that have not been read yet. */
 async function readOn(segment: OpenSegment, onEvents: OnEvents): Promise<SegmentState> {
   const { events, state } = await readMore(segment).catch(() => unreadable)
   if (events.length > 0) await onEvents(events)

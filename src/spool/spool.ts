@@ -153,7 +153,7 @@ export class Spool implements BatchStore {
 
   /**
    * Adopts directories without an owner, and reads their segments. Resolves when the listeners have been called for
-   * every segment that there is room for. Never rejects.
+   * every segment, as far as room allows. Never rejects.
    *
    * @returns true if more can be adopted once these segments are delivered
    */
@@ -302,7 +302,7 @@ export class Spool implements BatchStore {
 
   /**
    * Syncs one segment. Segments are synced one at a time, and no sync delays the end of the process. Most segments are
-   * removed before it is their turn.
+   * removed before their turn.
    */
   async #sync(): Promise<void> {
     const [segment] = this.#unsynced

@@ -18,7 +18,10 @@ export interface SegmentReport {
   readonly dataset: string | undefined
   /** Number of events that can be delivered. */
   readonly events: number
-  /** True if a running process owns the segment. What it is just writing looks like damage, and is not reported. */
+  /**
+   * True if a running process owns the segment. Its last record may be half written. That looks like damage, and is not
+   * reported.
+   */
   readonly isInUse: boolean
   /** False if the process ended before it finished the segment. */
   readonly isSealed: boolean
@@ -26,7 +29,7 @@ export interface SegmentReport {
   readonly lost: number
   /** At most 20. */
   readonly problems: readonly SegmentProblem[]
-  /** Number of problems, also of those that are left out. */
+  /** Number of problems, including problems that are left out. */
   readonly problemCount: number
 }
 

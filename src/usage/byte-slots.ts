@@ -11,9 +11,9 @@ const maxDepth = 6
 const maxTrust = 63
 const distrust = 32
 /**
- * The events for each sample of a slot, on average, if samples take little time: parts of all events, so that what one
- * sample stands for is small beside a statement that costs much. The first part is for a slot of which little is known, or
- * that has several statements. With each sample of the same statement it grows, up to the second part.
+ * Average number of events for each sample of a slot, if samples take little time, as parts of all events. So one
+ * sample stands for few bytes beside a statement that costs much. The first part is for a slot of which little is
+ * known, or that has several statements. With each sample of the same statement it grows, up to the second part.
  */
 const minShareOfEvents = 1 / 8192
 const maxShareOfEvents = 1 / 2048
@@ -36,7 +36,7 @@ const maxOwedNs = maxSavedNs / 8
 /** Minimum number of samples of other statements before a slot leads to others; they are counted modulo 256. */
 const minShared = 4
 const maxShared = 255
-/** How long it takes to compare two statements, roughly. */
+/** Approximate time to compare two statements, in nanoseconds. */
 const nsOfComparison = 5000
 /**
  * Messages seem to begin with random characters if they are in so many slots, and in so many for each statement. For 240
@@ -49,7 +49,7 @@ const maxEventsPerSlot = 8
 /** Minimum number of events after which all slots begin anew once more. */
 const minKeptEvents = 100_000
 
-/** Receives what a slot has counted. */
+/** Receives the counts of a slot. */
 export type Attribute = (statement: number, bytes: number, events: number) => void
 
 /** The statements that the slots refer to by number. */
@@ -57,7 +57,9 @@ interface Statements {
   readonly attribute: Attribute
   /** Returns the number of statements. */
   readonly count: () => number
-  /** Returns what the messages of a statement have in common, or `undefined` if it is not known any more. */
+  /**
+   * Returns the words that the messages of a statement have in common; `undefined` if the statement is no longer known.
+   */
   readonly wordsOf: (statement: number) => StatementWords | undefined
 }
 
@@ -119,7 +121,10 @@ export class ByteSlots {
     this.#random = random
   }
 
-  /** Returns the slot of an event by its message, or its name. `seed` stands for what else distinguishes statements. */
+  /**
+   * Returns the slot of an event by its message, or its name. `seed` stands for everything else that distinguishes
+   * statements.
+   */
   slotOf(message: string, seed: number): number {
     const begin = this.#beginIsRandom ? seed : hashOfChars(message, 0, seed)
     const slot = mixed(begin) & (slotCount - 1)
@@ -184,7 +189,7 @@ export class ByteSlots {
     return left <= 0
   }
 
-  /** Attributes what the slot has counted since the last point to the statement of a sample, which took `ns` to find. */
+  /** Attributes the counts of the slot since the last point to the statement of a sample, which took `ns` to find. */
   settle(slot: number, bytes: number, statement: number, ns: number): void {
     // An event that an accessor has logged meanwhile was the sample, and may have made the slot lead to others.
     if ((this.#left[slot] as number) > 0 || this.#events[slot] === 0) return
@@ -211,7 +216,7 @@ export class ByteSlots {
     if (this.#lead[slot] === 0 && this.#hasRoomForLeads()) this.#setLead(slot, this.#leadBetween(owner, statement))
   }
 
-  /** Attributes what is counted after the last points to the statements of the last samples, and changes nothing. */
+  /** Attributes the counts after the last points to the statements of the last samples. Changes nothing. */
   pending(attribute: Attribute): void {
     for (let slot = 0; slot < slotCount; slot++) {
       const owner = this.#owner[slot] as number

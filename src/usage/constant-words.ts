@@ -47,8 +47,8 @@ export function lookFrom(place: number): void {
 
 /**
  * Finds the next word of a message, or of a statement's text, that is no value and no part of one. `name=` is a word,
- * and what follows it a value. A message and the text of its statement have the same constant words, apart from values
- * that look like words here, such as the letters of an encoded value.
+ * and a value follows it. A message and the text of its statement have the same constant words. Exceptions are values
+ * that look like words, such as the letters of an encoded value.
  */
 export function nextWord(text: string): void {
   const end = Math.min(text.length, maxReadChars)
@@ -165,8 +165,8 @@ export function hashOfWord(seed: number): number {
 }
 
 /**
- * Hashes four characters of a message. The first word with a value is left out, and all that follows, because it
- * varies.
+ * Hashes four characters of a message. Leaves out the first word with a value and everything after it, because these
+ * vary.
  */
 export function hashOfChars(message: string, start: number, seed: number): number {
   const end = start + 4

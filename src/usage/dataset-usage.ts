@@ -7,7 +7,10 @@ const maxDatasets = 64
 const maxNameChars = 200
 /** Number of events of other datasets after which one of them replaces the smallest dataset. */
 const minEventsPerReplacement = 32
-/** Part of all those events, if it is more. So many small datasets that take turns do not replace each other all the time. */
+/**
+ * The same as a part of all those events, if that is more. Otherwise many small datasets that take turns would replace
+ * each other all the time.
+ */
 const shareOfOthers = 1 / 64
 
 export interface DatasetCount {

@@ -1,7 +1,7 @@
 import { randomness } from './randomness.ts'
 import { classOf, is, skipWhile } from './unit-classes.ts'
 
-/** What tells of an encoded value besides its characters: a prefix such as `cus_`, or the `=` that end base64. */
+/** A sign of an encoded value besides its characters: a prefix such as `cus_`, or the `=` at the end of base64. */
 type EncodedSign = 'none' | 'prefix' | 'padding'
 
 /** Minimum length of an encoded value, in characters. Few names of this length look random. */

@@ -32,7 +32,7 @@ const state = {
   random: 6,
   rest: 7,
 } as const
-/** What to do with a character. */
+/** The treatment of a character. */
 const action = {
   hash: 0,
   skip: 8,
@@ -71,10 +71,10 @@ function step(from: number, ofChar: number, does: number, to: number): void {
 }
 
 /**
- * Returns a number for the form of a message, or 0 if it has none: its first line is too long, or has quotes within
- * quotes. Messages of one form differ only in their numbers, in words with several digits, in what follows digits in a
- * word, in e-mail addresses, queries and `name=value`, and within quotes. Nearly always they have the same statement, so
- * that its text is made only for forms that are not known.
+ * Returns a number for the form of a message. Returns 0 if the message has none, because its first line is too long or
+ * has quotes within quotes. Messages of one form may differ in numbers, in words with several digits, after digits in a
+ * word, and within quotes. They may also differ in e-mail addresses, queries and `name=value`, but in nothing else.
+ * Nearly always they have the same statement, so that its text is made only for unknown forms.
  */
 export function fingerprintOf(message: string, seed: number): number {
   if (message.length > maxFormChars && !message.slice(0, maxFormChars).includes('\n')) return 0

@@ -14,9 +14,9 @@ const digestInPath = /[\da-f]{2}\/(?:[\da-f]{2}\/){0,3}[\da-f]{16,128}(?!\w)/iy
 const bufferName = '<Buffer '
 
 /**
- * Returns the end of an address (`fe80::a:1`, `ca:1f:b3:00:de:ad`), of a list of bytes (`1f da 3e`) or of a digest in a
- * path (`ab/cd/abcd…`), or 0 if there is none. `start` and `wordEnd` are those of one of its groups of hexadecimal
- * digits: the first, or the one after `::`.
+ * Returns the end of hexadecimal groups that are one value, or 0 if they are none. Such a value is an address
+ * (`fe80::a:1`, `ca:1f:b3:00:de:ad`), a list of bytes (`1f da 3e`), or a digest in a path (`ab/cd/abcd…`). `start` and
+ * `wordEnd` are those of one of its groups of hexadecimal digits: the first, or the one after `::`.
  */
 export function hexGroupsEnd(message: string, start: number, wordEnd: number): number {
   const length = wordEnd - start

@@ -8,8 +8,9 @@ const followers =
   'acdegimnorstuvy acehioprstuy acehiorstuy abcdefgilmnprst aceio aehiknorst aceipty bdeilmnpstw aeiorsuy'
 
 /**
- * How much more often one character follows another at random than in names: the logarithm, in bits. The place is the
- * code of the first one, times 128, plus that of the second one. Signs tell nothing: names and base64 have them.
+ * The logarithm, in bits, of how much more often one character follows another at random than in names. The index is
+ * the code of the first character, times 128, plus the code of the second. Signs tell nothing: names and base64 have
+ * them.
  */
 const bitsOfPair = new Int8Array(128 * 128)
 const digits = '0123456789'

@@ -12,7 +12,7 @@ const separators = signs.map(sign => new RegExp(`\\${sign}+`, 'g'))
 /** A number for each of `signs`, as a character: a text takes a tenth of the memory of an array. */
 type PieceCounts = string
 
-/** What the messages of a statement have in common. */
+/** The common parts of the messages of a statement. */
 export interface StatementWords {
   readonly text: string
   /** Number of characters at the end of the text that are the end of its messages, too. No value is among them. */
@@ -21,7 +21,7 @@ export interface StatementWords {
   readonly pieces: PieceCounts
 }
 
-/** Where messages of two statements differ. */
+/** A place at which the messages of two statements differ. */
 export interface Difference {
   /**
    * The first kind is found fastest, the last one slowest:

@@ -6,7 +6,7 @@ const maxStatements = 240
 /** Maximum size of their texts. If texts are long and not Latin, there are fewer statements. */
 const maxTextBytes = 48 * 1024
 
-/** What distinguishes a statement from others. */
+/** The properties that distinguish a statement from others. */
 export interface StatementKey {
   /** Number of the dataset. */
   readonly dataset: number

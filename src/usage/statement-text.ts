@@ -69,14 +69,14 @@ let base64To = 0
 /** Number of characters that have been read so far, of all messages. */
 export let charsRead = 0
 
-/** What is known after reading a word. If it is a value, `valueStart` is the place after a prefix such as `cus_`. */
+/** The word that was read last. If it is a value, `valueStart` is the place after a prefix such as `cus_`. */
 const word = { valueStart: 0, end: 0, isValue: false, isHexadecimal: false, hasDigit: false, kind: 0 }
 
 /**
  * Returns the constant part of a message: its first line without values, as one line of at most 200 characters. `*`
  * stands for each value: numbers, dates, identifiers (UUIDs, hexadecimal and other long ones), quoted parts, e-mail
- * addresses, queries of URLs, `name=value`, and what follows a word such as `password:`. Values in brackets are one
- * value, however many they are. The result has no ASCII digit.
+ * addresses, queries of URLs, and `name=value`. The text after a word such as `password:` is a value, too. Values in
+ * brackets are one value, however many they are. The result has no ASCII digit.
  *
  * Messages of one log statement have the same text. So the text shows the statement, and none of its values.
  */
@@ -588,8 +588,8 @@ function isJointAt(at: number): boolean {
 const currencies = '$€£¥₹'
 
 /**
- * Ends a group of values in brackets, of which the closing one was added last. JSON and lists vary in length and depth:
- * so a group within another one is a value, groups alike become one, and an empty group becomes that of one value.
+ * Ends a group of values in brackets, of which the closing one was added last. JSON and lists vary in length and depth.
+ * So a group within another one becomes a value, groups alike become one, and an empty group gets one value.
  */
 function endGroup(closing: number): void {
   const opening = openingBrackets.charCodeAt(closingBrackets.indexOf(String.fromCharCode(closing)))

@@ -24,10 +24,10 @@ interface UsageMeterDeps {
   readonly random?: () => number
 }
 
-/** How long it takes to read the form of a message, and to count it, roughly, in nanoseconds. */
+/** Approximate time to read the form of a message and to count it, in nanoseconds. */
 const nsOfForm = 100
 const nsOfFormChar = 3
-/** How long it takes to make the text of a statement, and to find it. */
+/** Approximate time to make the text of a statement and to find it, in nanoseconds. */
 const nsOfText = 400
 const nsOfTextChar = 13
 
@@ -176,7 +176,7 @@ export class UsageMeter {
     return this.#statements.add(key, message)
   }
 
-  /** Returns what names an event without a `message`, or an empty text if nothing does. */
+  /** Returns the name of an event without a `message`, or an empty text if it has none. */
   #nameOf({ event, resource }: CountedEvent): string {
     const message = messageOf(event)
     if (message !== undefined) return message
@@ -204,7 +204,7 @@ export class UsageMeter {
       {
         attribute: (id, bytes, events) => {
           const statement = statements.byId(id)
-          if (statement === undefined) return // what is not attributed counts among the other statements
+          if (statement === undefined) return // bytes without a statement count among the other statements
           statement.bytes += bytes
           statement.events += events
         },
@@ -308,7 +308,10 @@ function minus(count: UsageCount, earlier: UsageCount): UsageCount {
   return { events: Math.max(count.events - earlier.events, 0), bytes: Math.max(count.bytes - earlier.bytes, 0) }
 }
 
-/** Returns a number for all that tells the statement of an event, or 0 if the text has to be read for it. */
+/**
+ * Returns a number for everything that tells the statement of an event. Returns 0 if only the text of the message tells
+ * it.
+ */
 function fingerprintOfEvent(named: string, level: unknown, { event, severity }: CountedEvent, dataset: number): number {
   const isName = messageOf(event) === undefined
   const seed = (dataset << 4) + (severity << 1) + Number(isName)

@@ -61,8 +61,8 @@ function asJsonHasIt(value: unknown): unknown {
  * Returns the event with those of the further fields that it lacks. An event with a group `user` that has an `id` does not
  * lack `user.id`. An event lacks a field that is `undefined`, because its line leaves it out.
  *
- * The fields of the event come first: V8 copies the first object of a spread as a whole. It adds each field of the second
- * one by one, and makes a hash table of the result if they are many, which the writer takes longer to read.
+ * The fields of the event come first: V8 copies the first object of a spread as a whole. It adds the fields of the
+ * second object one by one. If these are many, the result is a hash table, which the writer takes longer to read.
  *
  * @param isOwn true for the name of a field that every event has of its own, besides its fields: the timestamp, for one
  */

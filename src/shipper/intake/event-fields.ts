@@ -4,8 +4,8 @@ import { isQuicklyRead, isSpreadable, ownCopy } from '../../record/own-copy.ts'
 import type { IntakeEvent } from './intake-event.ts'
 
 /**
- * Parses the line of an event, and so returns the event as it is sent. Counts in `altered` what the line alters, by default in
- * the counts of the shipper. If the event was cut, `intake.wasCut` becomes true.
+ * Returns an event as it is sent: its line, parsed. Counts alterations in `altered`, by default the counts of the
+ * shipper. Sets `intake.wasCut` if the event was cut.
  */
 export type AsSent = (
   intake: Pick<IntakeEvent, 'event' | 'resource' | 'wasCut'>,
@@ -13,8 +13,8 @@ export type AsSent = (
 ) => Record<string, unknown>
 
 /**
- * Returns what `change` makes of the event. `change` gets an object whose fields can be spread: the event, or the event
- * as it is sent if it is not plain enough, or throws or takes long when it is read.
+ * Returns the result of `change`, which gets an object whose fields can be spread. That object is the event itself if
+ * it is plain and quickly read. Otherwise it is the event as it is sent.
  */
 export function changedFields(intake: IntakeEvent, asSent: AsSent, change: (fields: object) => object): object {
   try {
@@ -26,7 +26,9 @@ export function changedFields(intake: IntakeEvent, asSent: AsSent, change: (fiel
   return change(asSent(intake))
 }
 
-/** Returns a copy of the event that shares no object with the application. Counts what was altered for that. */
+/**
+ * Returns a copy of the event that shares no object with the application. Counts the alterations that the copy needs.
+ */
 export function copiedEvent(intake: IntakeEvent, asSent: AsSent, altered: Alterations): Record<string, unknown> {
   return ownCopy(intake.event) ?? asSent(intake, altered)
 }

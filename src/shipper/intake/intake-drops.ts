@@ -44,7 +44,7 @@ export class IntakeDrops {
   hasUnreported = false
   /** The error for which the last event was dropped with the reason `error`. */
   lastError: unknown
-  /** The code of the application that threw this error; an empty text if it was none that is known. */
+  /** The code of the application that threw this error; an empty text if that code is unknown. */
   lastThrower = ''
 
   constructor(deps: IntakeDropsDeps) {

@@ -36,7 +36,7 @@ export interface IntakeEvent {
  */
 export type EarlyStep = (intake: IntakeEvent) => IntakeDropReason | undefined
 
-/** Replaces the fields of an event, and discards what was made of the earlier fields. */
+/** Replaces the fields of an event, and discards everything that was derived from the earlier fields. */
 export function replaceFields(intake: IntakeEvent, event: object): void {
   if (event === intake.event) return
   intake.event = event

@@ -9,7 +9,7 @@ const maxHashed = 256
  * Returns true if a trace is kept at this rate. The answer is the same in every process. Of two rates, the higher keeps
  * every trace that the lower keeps.
  *
- * For a W3C trace id, the answer is that of OpenTelemetry's consistent probability samplers, which compare the last 56
+ * For a W3C trace id, the answer is that of OpenTelemetry's consistent probability samplers. They compare the last 56
  * bits of the id with a threshold. A hash decides for any other id.
  *
  * @see https://opentelemetry.io/docs/specs/otel/trace/tracestate-probability-sampling/
