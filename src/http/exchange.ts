@@ -90,6 +90,7 @@ export function exchange(
       if (isSettled) given.abort(new Error('aborted'))
     },
     onResponseStart(_, status, headers) {
+      if (isSettled) return // an interceptor of the application has not passed the abort on
       if (status >= 200) {
         const given = { status, headers }
         head = given
@@ -101,6 +102,7 @@ export function exchange(
       } else if (++interimAnswers === maxInterimAnswers) giveUp(new Error('interim answers without end'))
     },
     onResponseData(given, chunk) {
+      if (isSettled) return
       const maxBytes = head !== undefined && head.status < 300 ? maxAnswerBytes : usualAnswerBytes
       const neededBytes = bytes + chunk.length
       if (neededBytes > body.length) {
