@@ -28,7 +28,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local whole = 4294967296
 -- After Redis was away, or came back empty, every process that holds arcs has called again within this time.
-local returnMs = 2.5 * leaseMs
+local returnMs, maxRetryMs = 2.5 * leaseMs, 2 * leaseMs
 local maxArcs = 128
 local turnsFrom = 3
 -- Number of processes for each place from which on places are halved: some are to be free for processes that start. And the
@@ -360,7 +360,7 @@ end
 local names = {
   'bornMs', 'returnedMs', 'calledMs', 'surveyedMs', 'count', 'mode', 'level', 'free', 'lostMs', 'guestMs',
   'header', 'headerMs', 'raisedMs', 'licenseAt', 'reader', 'readerMs', 'turns',
-  'lacking', 'reserve', 'reservedMs', 'joins', 'joinsMs', 'growsMs',
+  'lacking', 'reserve', 'reservedMs', 'joins', 'joinsMs', 'growsMs', 'heardMs',
 }
 local values, s = redis.call('HMGET', state, unpack(names)), {}
 for i, name in ipairs(names) do if values[i] and values[i] ~= '' then s[name] = values[i] end end
@@ -381,7 +381,7 @@ local function setMs(name, value) set(name, string.format('%.0f', value)) end
 -- The clock of Redis was set back, or another server took over: times of the future would not pass for as long. The
 -- processes call again, as after Redis was away.
 if s.calledMs and now < number('calledMs') - leaseMs / 5 then
-  for _, name in ipairs({ 'bornMs', 'lostMs', 'guestMs', 'reservedMs', 'headerMs', 'raisedMs', 'readerMs', 'joinsMs', 'growsMs' }) do
+  for _, name in ipairs({ 'bornMs', 'lostMs', 'guestMs', 'reservedMs', 'headerMs', 'raisedMs', 'readerMs', 'joinsMs', 'growsMs', 'heardMs' }) do
     if number(name) > now then setMs(name, now) end
   end
   s.surveyedMs = nil
@@ -432,6 +432,8 @@ end
 self.joinedMs = math.min(self.joinedMs, now)
 self.need, self.want = need, want
 local isReturning = s.returnedMs and now - number('returnedMs') < returnMs
+local isOld = self.joinedMs < number('returnedMs') or (claimed and #claimed > 0)
+if isReturning and isOld then setMs('heardMs', now) end
 local arcs = arcsIn(self.arcs)
 if place then arcs = placesIn(arcs, place) end
 local free
@@ -448,6 +450,16 @@ if not s.surveyedMs or (claimed and #claimed > 0)
       other.isLate = other.untilMs < now or other.untilMs > now + 2 * leaseMs
       if other.untilMs < now and other.untilMs >= number('surveyedMs') then late = late + 1 end
     end
+  end
+  -- Processes that have lost touch with Redis call again at random times within maxRetryMs. If none has called for so long that
+  -- this has a chance of one in a thousand, they are gone: all were killed, or have left, and others have started.
+  local old = 0
+  for _, other in ipairs(others) do if other.joinedMs < number('returnedMs') then old = old + 1 end end
+  local silentMs = old == 0 and 0 or maxRetryMs * (1 - 0.001 ^ (1 / old))
+  local isHeard = number('heardMs') >= number('returnedMs')
+  if isReturning and not isHeard and now - number('returnedMs') >= silentMs then
+    set('returnedMs', '')
+    isReturning = false
   end
   -- A process that is alone need not wait for others to call again.
   if #others == 0 and now - number('bornMs') >= returnMs then isReturning = false end

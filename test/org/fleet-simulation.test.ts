@@ -103,6 +103,37 @@ describe('processes that lease their shares', () => {
     expect(world.service.utilisation(30, 50)).toBeGreaterThan(0.95)
   })
 
+  it.each([
+    ['left', 40, 4],
+    ['left', 40, 12],
+    ['killed', 40, 4],
+    ['killed', 40, 12],
+    ['killed', 80, 6],
+  ] as const)(
+    'that have all %s, %d of them, leave the limit to as many that start %d s later',
+    async (end, processes, pauseSeconds) => {
+      const startSecond = 30 + pauseSeconds
+      const world = await World.withRedis({ limitPerSecond: 40 }, startSecond + 20)
+      world.joinWithinASecond(processes)
+      world.clock.after(30_000, () => {
+        for (let n = 0; n < processes; n++) {
+          if (end === 'left') world.leave(n)
+          else world.kill(n)
+        }
+      })
+      world.clock.after(startSecond * 1000, () => world.joinWithinASecond(processes))
+      await world.run()
+      const waits = world.clients.slice(processes).map(({ firstWaitMs }) => firstWaitMs)
+      console.log(
+        `${processes} ${end}, ${pauseSeconds} s: the next ones wait for ${listedMs(waits)} (median, 99 %, maximum)`,
+      )
+      expect(quantile(waits, 0.5)).toBeLessThan(2500)
+      expect(Math.max(...waits)).toBeLessThan(5000)
+      expect(world.service.rejected(startSecond, startSecond + 20)).toBeLessThan(0.01)
+      expect(world.service.utilisation(startSecond + 4, startSecond + 20)).toBeGreaterThan(0.9)
+    },
+  )
+
   it.each(isSoak ? [750, 5000] : [750])(
     '40, one of which is killed and replaced every %d ms, use the slots of killed processes',
     async everyMs => {
