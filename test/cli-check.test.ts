@@ -162,17 +162,22 @@ describe.concurrent('logferry check, options:', () => {
     [
       'an address of another kind',
       { LOGFERRY_URL: 'ftp://host' },
-      /`baseUrl` must be an http\(s\)/,
+      /`baseUrl` \(from LOGFERRY_URL\) must be an http\(s\)/,
       /Set LOGFERRY_URL/,
     ],
     ['plain http elsewhere', { LOGFERRY_URL: 'http://a.example' }, /must be an https: address/, /Set LOGFERRY_URL/],
     [
       'a malformed token',
       { LOGFERRY_TOKEN: 'some secret' },
-      /`token` must be a token of visible ASCII/,
+      /`token` \(from LOGFERRY_TOKEN\) must be a token of visible ASCII/,
       /Set LOGFERRY_/,
     ],
-    ['an unknown region', { LOGFERRY_REGION: 'mars' }, /`region` must be 'us' or 'eu'/, /'us' or 'eu'/],
+    [
+      'an unknown region',
+      { LOGFERRY_REGION: 'mars' },
+      /`region` \(from LOGFERRY_REGION\) must be 'us' or 'eu'/,
+      /'us' or 'eu'/,
+    ],
   ])('%s', async (_, change, detail, remedy) => {
     const { bad, of, skipped } = await check({ ...complete, ...change })
     expect(bad).toEqual(['options'])

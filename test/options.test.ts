@@ -1026,6 +1026,24 @@ describe('options', () => {
     expect(refused.map(({ success }) => success)).not.toContain(true)
   })
 
+  it.each([
+    ['LOGFERRY_URL', 'localhost:4800', 'baseUrl', 'RangeError'],
+    ['LOGFERRY_TOKEN', `${secret} `, 'token', 'RangeError'],
+    ['LOGFERRY_DATASET', '..', 'dataset', 'RangeError'],
+    ['LOGFERRY_REGION', 'EU', 'region', 'RangeError'],
+    ['LOGFERRY_ORG_ID', 'my org', 'orgId', 'RangeError'],
+  ])(
+    'that come from the environment are refused with the name of the variable, such as %s',
+    (variable, text, option, name) => {
+      const error = thrownBy(() => resolveOptions(undefined, { ...environment, [variable]: text }))
+      expect(error).toMatchObject({ name, code: 'LOGFERRY_INVALID_OPTION', option })
+      expect(error.message).toContain(`option \`${option}\` (from ${variable}) must be `)
+      expect(inspect(error)).not.toContain(secret)
+      const ownError = thrownBy(() => resolveOptions({ [option]: text }, { ...environment, [variable]: text }))
+      expect(ownError.message).toContain(`option \`${option}\` must be `)
+    },
+  )
+
   it('that are set take precedence over the environment', () => {
     const options = resolveOptions({ ...good, region: 'us' }, environment)
     expect([options.baseUrl.host, options.dataset, options.region]).toEqual(['logs.example', 'checkout', 'us'])

@@ -1,3 +1,4 @@
+import { type InvalidOption, misusedOption } from '../errors.ts'
 import { ownProperties } from '../own-properties.ts'
 import type { Definitions } from './option.ts'
 
@@ -26,4 +27,27 @@ export function withEnvironment(
     options[name] = isReplaced ? undefined : fromEnvironment(environment, env, fromText)
   }
   return options
+}
+
+/**
+ * Returns what `resolve` makes of the options. If it refuses a value that the environment has given, the error names the
+ * variable: the application that meets the error has not set the option itself.
+ */
+export function namingVariables<Resolved>(
+  definitions: Definitions,
+  given: object,
+  environment: Environment,
+  resolve: () => Resolved,
+): Resolved {
+  try {
+    return resolve()
+  } catch (error) {
+    const { option = '' } = error as Partial<InvalidOption>
+    const variable = Object.hasOwn(definitions, option) ? definitions[option]?.env : undefined
+    const isSet = (given as Record<string, unknown>)[option] !== undefined
+    if (variable === undefined || isSet || fromEnvironment(environment, variable) === undefined) throw error
+    const { message } = error as Error
+    const named = message.replace(`option \`${option}\``, `option \`${option}\` (from ${variable})`)
+    throw misusedOption(option, error instanceof RangeError ? new RangeError(named) : new TypeError(named))
+  }
 }

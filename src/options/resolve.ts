@@ -4,7 +4,7 @@ import { checkNode } from '../node-version.ts'
 import { withoutTrailing } from '../text/without-trailing.ts'
 import { resolveBaseUrl } from './base-url.ts'
 import { checked } from './checked.ts'
-import { type Environment, withEnvironment } from './environment.ts'
+import { type Environment, namingVariables, withEnvironment } from './environment.ts'
 import { resolveFields } from './fields-options.ts'
 import { optionsOf } from './options-of.ts'
 import { resolveProxy } from './proxy-env.ts'
@@ -34,7 +34,12 @@ import { withDefaults } from './with-defaults.ts'
  */
 export function resolveOptions(given: ShipperOptions | undefined, environment: Environment): ResolvedOptions {
   checkNode()
-  const set = checked(shipperOptions, withEnvironment(shipperOptions, optionsOf(given), environment))
+  const own = optionsOf(given)
+  return namingVariables(shipperOptions, own, environment, () => resolve(own, environment))
+}
+
+function resolve(given: ShipperOptions, environment: Environment): ResolvedOptions {
+  const set = checked(shipperOptions, withEnvironment(shipperOptions, given, environment))
   const options: ShipperValues = withDefaults(shipperOptions, set)
   checkRequired(options)
   checkCombinations(options)

@@ -5,7 +5,7 @@ import type { ResolvedTls } from '../http/verified-tls.ts'
 import { checkNode } from '../node-version.ts'
 import { resolveBaseUrl } from '../options/base-url.ts'
 import { checked } from '../options/checked.ts'
-import { type Environment, withEnvironment } from '../options/environment.ts'
+import { type Environment, namingVariables, withEnvironment } from '../options/environment.ts'
 import { optionsOf } from '../options/options-of.ts'
 import { type ResolvedProxy, resolveProxy } from '../options/proxy-env.ts'
 import { resolveCredentials } from '../options/resolve-credentials.ts'
@@ -39,7 +39,12 @@ export function resolveClientOptions(
   environment: Environment,
 ): ResolvedOrgClientOptions {
   checkNode()
-  const set = checked(orgClientOptions, withEnvironment(orgClientOptions, optionsOf(given), environment))
+  const own = optionsOf(given)
+  return namingVariables(orgClientOptions, own, environment, () => resolve(own, environment))
+}
+
+function resolve(given: OrgClientOptions, environment: Environment): ResolvedOrgClientOptions {
+  const set = checked(orgClientOptions, withEnvironment(orgClientOptions, given, environment))
   const options = withDefaults(orgClientOptions, set)
   const [token, secondToken] = tokenOptions.filter(name => options[name] !== undefined)
   if (token === undefined) {
