@@ -81,6 +81,13 @@ describe.each(Object.entries(formats))('with %s', (name, format) => {
     expect(told).toMatchObject({ err: { name: 'TypeError', message: 'boom', code: 'E_BOOM', cause } })
   })
 
+  it('an Error in a field after a text with a token arrives whole', async () => {
+    const event = await arrived(format, logger => logger.error('order %s failed', 7, { err: failure() }))
+    const [, left] = (event.splat ?? []) as object[]
+    const told = { ...(event.metadata as object | undefined), ...event, ...left }
+    expect(told).toMatchObject({ err: { name: 'TypeError', message: 'boom', code: 'E_BOOM', cause } })
+  })
+
   it.each<[string, object, unknown]>([
     ['a Map', new Map([['a', 1]]), { a: 1 }],
     ['a Set', new Set([1]), [1]],
