@@ -6,6 +6,7 @@ import { Agent, interceptors } from 'undici'
 import { describe, expect, it } from 'vitest'
 import { createShipper } from '../src/index.ts'
 import { startFaultServer } from './support/fault-server.ts'
+import { watched } from './support/laws.ts'
 import { startRawServer } from './support/raw-server.ts'
 import { startShipping } from './support/shipping.ts'
 import { until } from './support/until.ts'
@@ -585,6 +586,27 @@ describe('when the service misbehaves', () => {
     expect(messageOf('LOGFERRY_DROPPED')).toMatch(
       /no complete answer within 100 ms.*allow more time \(requestTimeoutMs,/,
     )
+  })
+
+  it('connections that the permissions of Node forbid are reported, with the flag that allows them', async () => {
+    const forbidden = Object.assign(new Error('getaddrinfo ERR_ACCESS_DENIED logs.example'), {
+      code: 'ERR_ACCESS_DENIED',
+    })
+    const dispatcher = {
+      dispatch(_: unknown, handler: { onResponseError(controller: unknown, error: Error): void }): boolean {
+        setImmediate(() => handler.onResponseError({ abort() {} }, forbidden))
+        return true
+      },
+    }
+    await using logs = watched({
+      baseUrl: 'https://logs.example',
+      dispatcher: dispatcher as never,
+      maxRetryDelayMs: 10,
+    })
+    logs.log(0)
+    expect((await logs.whenWarned()).message).toMatch(/ERR_ACCESS_DENIED.*kept.* run Node with --allow-net/)
+    await logs.close(0)
+    expect(logs.warnings.at(-1)?.message).toMatch(/could not be delivered.* run Node with --allow-net/)
   })
 
   it('a single 429 is reported if its headers name a long wait', async () => {

@@ -17,9 +17,10 @@ export type WarningText = readonly [code: ErrorCode, message: string, about?: st
 export type Retryable = Pick<Outcome & { kind: 'retryable' }, 'status' | 'reason' | 'unanswered'>
 
 export function unreachable({ reason, status, unanswered }: Retryable): WarningText {
-  if (status === undefined && namesLackOfDescriptors(reason)) {
-    const message = `no connection can be made (${reason}). Events are kept and sent again. ${descriptorsRemedy}`
-    return ['LOGFERRY_UNREACHABLE', message, 'descriptors']
+  const ownRemedy = status === undefined ? remedyInProcess(reason) : undefined
+  if (ownRemedy !== undefined) {
+    const message = `no connection can be made (${reason}). Events are kept and sent again. ${ownRemedy}`
+    return ['LOGFERRY_UNREACHABLE', message, 'process']
   }
   const answer = status === undefined ? reason : `${status} ${reason}`
   return [
@@ -28,6 +29,16 @@ export function unreachable({ reason, status, unanswered }: Retryable): WarningT
       `baseUrl, the certificates and the service: \`npx logferry check\` looks at each.${unanswered === 'silent' ? ` ${slownessRemedy}` : ''}`,
   ]
 }
+
+/** Returns the remedy if this process itself can connect to nothing, however well the network and the service are. */
+function remedyInProcess(reason: string): string | undefined {
+  if (namesLackOfDescriptors(reason)) return descriptorsRemedy
+  return isForbidden.test(reason) ? permissionRemedy : undefined
+}
+
+/** An error of Node. Proxies use the same word in their answers. */
+const isForbidden = /^(connect|getaddrinfo) ERR_ACCESS_DENIED\b/
+const permissionRemedy = "Node's permissions forbid connections: run Node with --allow-net, or without --permission."
 
 const slownessRemedy =
   'If the service is only slow, raise requestTimeoutMs: events whose answer comes too late are sent again, and may be stored twice.'
@@ -60,7 +71,8 @@ function whenItFollows(waitMs: number): string {
 
 /** Returns advice for an operator if attempts failed until the deadline. */
 export function failureRemedy(failure: string, unanswered?: Retryable['unanswered']): string {
-  if (namesLackOfDescriptors(failure)) return descriptorsRemedy
+  const ownRemedy = remedyInProcess(failure)
+  if (ownRemedy !== undefined) return ownRemedy
   const times =
     unanswered === 'silent' ? 'requestTimeoutMs, flushTimeoutMs, exitTimeoutMs' : 'flushTimeoutMs, exitTimeoutMs'
   return `Check the network, baseUrl, the certificates and the service (\`npx logferry check\` looks at each), or allow more time (${times}).`
