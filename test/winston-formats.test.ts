@@ -152,6 +152,53 @@ describe('data that a format removes from an Error', () => {
   })
 })
 
+describe('an argument that is no metadata, but of which Winston makes a field for each item or character,', () => {
+  const log = (...args: unknown[]) => {
+    return (logger: winston.Logger) => (logger.info as (...args: unknown[]) => void)(...args)
+  }
+  const anyTime = { _time: expect.any(String), level: 'info' }
+
+  it.each([
+    ['no format', undefined],
+    ['json()', json()],
+    ['splat(), json()', combine(splat(), json())],
+  ])('is in splat alone, with %s', async (_, format) => {
+    const items = ['a', 7, { b: 1 }]
+    expect(await arrived(format, log('ids', items))).toEqual({ ...anyTime, message: 'ids', splat: [items] })
+    expect(await arrived(format, log('user created', 'ann'))).toEqual({
+      ...anyTime,
+      message: 'user created',
+      splat: ['ann'],
+    })
+    expect(await arrived(format, log({ a: 1 }, 'done'))).toEqual({ ...anyTime, message: 'done', a: 1 })
+  })
+
+  it('is in splat also if the message has the same text', async () => {
+    const event = await arrived(splat(), log('hello ann', 'ann'))
+    expect(event).toEqual({ ...anyTime, message: 'hello ann', splat: ['ann'] })
+  })
+
+  it('is not shipped twice if a token of the message stands for it', async () => {
+    const event = await arrived(splat(), log('ids %j of %s', ['a'], 'ann'))
+    expect(event).toEqual({ ...anyTime, message: 'ids ["a"] of ann' })
+  })
+
+  it('does not show what a format has masked or removed', async () => {
+    const masked = winston.format(info => Object.assign(info, { 1: '***' }))()
+    const event = await arrived(masked, log('cards', ['4111', '4222']))
+    expect(event).toEqual({ ...anyTime, message: 'cards', 0: '4111', 1: '***' })
+    const removed = winston.format(({ 0: _first, 1: _second, ...info }) => info)()
+    expect(await arrived(removed, log('cards', ['4111', '4222']))).toEqual({ ...anyTime, message: 'cards' })
+  })
+
+  it('keeps its fields if the application has a field `splat`, or if it has more than 10,000 items', async () => {
+    const own = winston.format(info => Object.assign(info, { splat: 'own' }))()
+    expect(await arrived(own, log('ids', ['a']))).toEqual({ ...anyTime, message: 'ids', splat: 'own', 0: 'a' })
+    const event = await arrived(undefined, log('ids', Array(10_001).fill(1)))
+    expect(event).toMatchObject({ message: 'ids', 0: 1, 10000: 1 })
+  })
+})
+
 it('a text after an object is the message, as Fastify and pino log, and the object is its metadata', async () => {
   const log = (metadata: object) => (logger: winston.Logger) =>
     (logger.info as (...args: unknown[]) => void)(metadata, 'incoming request', { more: 1 })

@@ -16,6 +16,8 @@ const token = /%[scdjifoO%]/
 const maxSearched = 100_000
 /** Maximum number of fields of an argument that are compared. */
 const maxCompared = 1000
+/** Maximum number of items or characters whose fields are removed. */
+const maxSpread = 10_000
 
 /** True if the arguments after the message need no closer check, as in nearly all log calls. */
 export function areArgumentsFound(info: Info): boolean {
@@ -24,7 +26,9 @@ export function areArgumentsFound(info: Info): boolean {
   const first = args[0]
   if (args.length === 1 && isObject(first) && isRecord(first)) return !hasToken(info.message) && !hidesFields(first)
   if (isError(first)) return false
-  if (args.length === 1 && isObject(first)) return !hasToken(info.message) && !hidesFields(first) && !isOpaque(first)
+  if (args.length === 1 && isObject(first)) {
+    return !hasToken(info.message) && !hidesFields(first) && !isOpaque(first) && !isSpread(first, info)
+  }
   return lostArguments(info).length === 0
 }
 
@@ -37,6 +41,7 @@ export function areArgumentsFound(info: Info): boolean {
  * - The first is an object of which Winston can merge nothing (for example a Map), or that has a field `__proto__`. All
  *   are lost.
  * - A token is left in the message: Winston merged nothing, and no `format.splat()` ran. All are lost.
+ * - The first is an array or a text of which each item or character is a field of `info`. All are lost.
  * - The first is an object whose fields are in `info`: Winston merged it, and lost the others.
  * - The first is an object whose fields are not in `info`, or another value whose text is in the message.
  *   `format.splat()` has used all of them, and none is lost.
@@ -69,7 +74,8 @@ export function argumentsOf(info: Info): readonly unknown[] {
 /** Returns the number of arguments, counted from the first, that are found in `info`. */
 function countFound(args: readonly unknown[], info: Info): number {
   const [first] = args
-  if (hasToken(info.message) || (isObject(first) && (hidesFields(first) || isOpaque(first)))) return 0
+  if (hasToken(info.message) || isSpread(first, info)) return 0
+  if (isObject(first) && (hidesFields(first) || isOpaque(first))) return 0
   if (isObject(first)) return isMerged(first, info) ? 1 : args.length
   return typeof info.message === 'string' && isFoundIn(info.message, String(first)) ? args.length : 0
 }
@@ -93,12 +99,32 @@ function hidesFields(argument: object): boolean {
 }
 
 /**
- * Removes the fields from `event` that Winston merged from an HTTP request or response after the message: hundreds of
- * internal fields, with all headers. The request or response then counts as lost, and only the fields that matter are
- * logged.
+ * True if each item of an array, or each character of a text, is a field of `info`: `{ 0: 'a', 1: 'b' }`. Winston merges
+ * an array as it does metadata, and `format.splat()` also merges texts.
+ *
+ * False if a format has changed one of these fields, because the argument would show what the format hides.
  */
-export function unmergeHttp(event: Info): void {
+function isSpread(argument: unknown, info: Info): argument is string | readonly unknown[] {
+  if (typeof argument !== 'string' && !Array.isArray(argument)) return false
+  const { length } = argument
+  if (length === 0 || length > maxSpread) return false
+  for (let i = 0; i < length; i++) if (!Object.hasOwn(info, i) || !Object.is(info[i], argument[i])) return false
+  return true
+}
+
+/**
+ * Removes the fields from `event` that Winston merged from an argument that is no metadata. The argument itself counts as
+ * lost.
+ *
+ * - An HTTP request or response: hundreds of internal fields, with all headers. Only the fields that matter are logged.
+ * - An array or a text: a field for each item or character.
+ */
+export function unmerge(event: Info): void {
   const first = argumentsOf(event)[0]
+  if (event.splat === undefined && isSpread(first, event)) {
+    for (let i = 0; i < first.length; i++) delete event[i]
+    return
+  }
   if (!isObject(first) || isRecord(first as object) || !isHttp(first)) return
   for (const name of Object.keys(first)) if (Object.is(event[name], first[name])) delete event[name]
 }

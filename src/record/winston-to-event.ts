@@ -3,7 +3,7 @@ import { noteOriginal } from './copied-from.ts'
 import { errorFields, isError } from './error-fields.ts'
 import { isRecord } from './is-plain-data.ts'
 import { logstashFields } from './logstash.ts'
-import { areArgumentsFound, lostArguments, mergedError, unmergeHttp } from './lost-arguments.ts'
+import { areArgumentsFound, lostArguments, mergedError, unmerge } from './lost-arguments.ts'
 import { isNameLost, lostFields, nameInStack } from './lost-error.ts'
 import { isReadSlowly } from './own-copy.ts'
 import { toJsonFields } from './to-json-fields.ts'
@@ -81,8 +81,8 @@ function repaired(info: Info, trace: TraceIds | undefined, origin: Error | undef
   if (!Object.hasOwn(info, 'message')) Object.assign(event, logstashFields(info))
   if (origin !== undefined) Object.assign(event, lostFields(event, origin))
   else event.name ??= nameInStack(event)
-  unmergeHttp(event)
   const lost = lostArguments(event)
+  unmerge(event)
   const error = mergedError(event)
   repairMessage(event, lost)
   if (error !== undefined) event.error ??= fieldsBeside(error)
