@@ -178,6 +178,20 @@ describe('an argument that is no metadata, but of which Winston makes a field fo
     expect(event).toEqual({ ...anyTime, message: 'hello ann', splat: ['ann'] })
   })
 
+  it('is in splat also if format.splat() has taken it out of several arguments', async () => {
+    const format = combine(splat(), json())
+    const text = 'text after the last token'
+    expect(await arrived(format, log('order %s', 7, text))).toEqual({ ...anyTime, message: 'order 7', splat: [text] })
+    const event = await arrived(format, log('order', text, { a: 1 }))
+    expect(event).toEqual({ ...anyTime, message: 'order', a: 1, splat: [text] })
+    expect(await arrived(format, log('grades', { 0: 'A', 1: 'B' }))).toEqual({
+      ...anyTime,
+      message: 'grades',
+      0: 'A',
+      1: 'B',
+    })
+  })
+
   it('is not shipped twice if a token of the message stands for it', async () => {
     const event = await arrived(splat(), log('ids %j of %s', ['a'], 'ann'))
     expect(event).toEqual({ ...anyTime, message: 'ids ["a"] of ann' })

@@ -22,6 +22,7 @@ const maxSpread = 10_000
 /** True if the arguments after the message need no closer check, as in nearly all log calls. */
 export function areArgumentsFound(info: Info): boolean {
   const args = argumentsOf(info)
+  if (spreadText(info) !== undefined) return false
   if (args.length === 0) return true
   const first = args[0]
   if (args.length === 1 && isObject(first) && isRecord(first)) return !hasToken(info.message) && !hidesFields(first)
@@ -49,7 +50,9 @@ export function areArgumentsFound(info: Info): boolean {
  */
 export function lostArguments(info: Info): unknown[] {
   const args = argumentsOf(info)
-  return args.slice(countFound(args, info)).filter(isTelling)
+  const lost = args.slice(countFound(args, info)).filter(isTelling)
+  const text = isSpread(args[0], info) ? undefined : spreadText(info)
+  return text === undefined ? lost : [...lost, text]
 }
 
 /**
@@ -113,6 +116,26 @@ function isSpread(argument: unknown, info: Info): argument is string | readonly 
 }
 
 /**
+ * Returns the text of whose characters `format.splat()` has made fields, if it has removed that text from the arguments:
+ * one after the last token, or one of several. Returns `undefined` if there is none, or if the application has logged
+ * such fields itself.
+ */
+function spreadText(info: Info): string | undefined {
+  if (info[splat] === undefined || !isCharacter(info, 0)) return undefined
+  const [first] = argumentsOf(info)
+  if (isObject(first) && Object.hasOwn(first, 0)) return undefined
+  let text = ''
+  while (isCharacter(info, text.length) && text.length <= maxSpread) text += info[text.length]
+  return text.length > maxSpread ? undefined : text
+}
+
+function isCharacter(info: Info, at: number): boolean {
+  if (!Object.hasOwn(info, at)) return false
+  const value = info[at]
+  return typeof value === 'string' && value.length === 1
+}
+
+/**
  * Removes the fields from `event` that Winston merged from an argument that is no metadata. The argument itself counts as
  * lost.
  *
@@ -121,10 +144,8 @@ function isSpread(argument: unknown, info: Info): argument is string | readonly 
  */
 export function unmerge(event: Info): void {
   const first = argumentsOf(event)[0]
-  if (event.splat === undefined && isSpread(first, event)) {
-    for (let i = 0; i < first.length; i++) delete event[i]
-    return
-  }
+  const spread = isSpread(first, event) ? first : spreadText(event)
+  if (spread !== undefined && event.splat === undefined) for (let i = 0; i < spread.length; i++) delete event[i]
   if (!isObject(first) || isRecord(first as object) || !isHttp(first)) return
   for (const name of Object.keys(first)) if (Object.is(event[name], first[name])) delete event[name]
 }
