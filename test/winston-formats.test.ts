@@ -152,6 +152,70 @@ describe('data that a format removes from an Error', () => {
   })
 })
 
+describe('an argument of a class with a toJSON', () => {
+  class User {
+    readonly id = 7
+    readonly passwordHash = 'secret'
+    toJSON() {
+      return { id: this.id, message: 'hidden', level: 'hidden' }
+    }
+  }
+  const anyTime = { _time: expect.any(String), level: 'info' }
+
+  it.each([
+    ['no format', undefined],
+    ['splat(), json()', combine(splat(), json())],
+    ['timestamp(), json()', combine(timestamp({ format: () => 'now' }), json())],
+  ])('is shipped as that method tells it, with %s', async (name, format) => {
+    const time = name.startsWith('timestamp') ? { timestamp: 'now' } : {}
+    const event = await arrived(format, logger => logger.info('signed in', new User()))
+    expect(event).toEqual({ ...anyTime, ...time, message: 'signed in', id: 7 })
+  })
+
+  it('is shipped so beside other arguments, which are in splat', async () => {
+    const event = await arrived(undefined, logger => logger.info('signed in', new User(), 'by token'))
+    expect(event).toEqual({ ...anyTime, message: 'signed in', id: 7, splat: ['by token'] })
+  })
+
+  it('is shipped as a format leaves it, if the format has changed one of its fields', async () => {
+    const masked = winston.format(info => Object.assign(info, { id: '***' }))()
+    const event = await arrived(masked, logger => logger.info('signed in', new User()))
+    expect(event).toEqual({ ...anyTime, message: 'signed in', id: '***', passwordHash: 'secret' })
+  })
+
+  it('is a body, if the method returns no group of fields', async () => {
+    class Money {
+      readonly cents = 150
+      toJSON() {
+        return '1.50'
+      }
+    }
+    const event = await arrived(undefined, logger => logger.info('paid', new Money()))
+    expect(event).toEqual({ ...anyTime, message: 'paid', body: '1.50' })
+  })
+
+  it('keeps an Error recognizable, and hides its request, as axios needs it', async () => {
+    class RequestError extends Error {
+      readonly code = 'ECONNREFUSED'
+      readonly config = { url: '/pay', headers: { authorization: 'secret' } }
+      readonly request = { _options: { headers: { authorization: 'secret' } }, retry() {} }
+      toJSON() {
+        return { name: this.name, message: this.message, stack: this.stack, config: { url: this.config.url } }
+      }
+    }
+    const event = await arrived(undefined, logger => logger.error('call failed', new RequestError('refused')))
+    expect(event).toEqual({
+      _time: expect.any(String),
+      level: 'error',
+      message: 'call failed refused',
+      stack: expect.stringContaining('refused'),
+      code: 'ECONNREFUSED',
+      config: { url: '/pay' },
+      error: { name: 'Error', message: 'refused' },
+    })
+  })
+})
+
 describe('an argument that is no metadata, but of which Winston makes a field for each item or character,', () => {
   const log = (...args: unknown[]) => {
     return (logger: winston.Logger) => (logger.info as (...args: unknown[]) => void)(...args)
@@ -170,6 +234,7 @@ describe('an argument that is no metadata, but of which Winston makes a field fo
       message: 'user created',
       splat: ['ann'],
     })
+    expect((await arrived(format, log('bytes', Buffer.from('abc')))).splat).toEqual(['YWJj'])
     expect(await arrived(format, log({ a: 1 }, 'done'))).toEqual({ ...anyTime, message: 'done', a: 1 })
   })
 

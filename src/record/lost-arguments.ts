@@ -1,4 +1,4 @@
-import { isMap, isSet } from 'node:util/types'
+import { isMap, isSet, isTypedArray } from 'node:util/types'
 import { isError } from './error-fields.ts'
 import { isHttp } from './http-message.ts'
 import { isRecord } from './is-plain-data.ts'
@@ -26,11 +26,17 @@ export function areArgumentsFound(info: Info): boolean {
   if (args.length === 0) return true
   const first = args[0]
   if (args.length === 1 && isObject(first) && isRecord(first)) return !hasToken(info.message) && !hidesFields(first)
-  if (isError(first)) return false
+  if (isError(first) || bringsToJson(info)) return false
   if (args.length === 1 && isObject(first)) {
     return !hasToken(info.message) && !hidesFields(first) && !isOpaque(first) && !isSpread(first, info)
   }
   return lostArguments(info).length === 0
+}
+
+/** True if the first argument after the message has a `toJSON` of its class, which Winston does not merge. */
+export function bringsToJson(info: Info): boolean {
+  const first = argumentsOf(info)[0]
+  return isObject(first) && typeof first.toJSON === 'function' && !isRecord(first as object)
 }
 
 /**
@@ -103,12 +109,12 @@ function hidesFields(argument: object): boolean {
 
 /**
  * True if each item of an array, or each character of a text, is a field of `info`: `{ 0: 'a', 1: 'b' }`. Winston merges
- * an array as it does metadata, and `format.splat()` also merges texts.
+ * an array as it does metadata, and `format.splat()` also merges texts. A Buffer is an array of bytes.
  *
  * False if a format has changed one of these fields, because the argument would show what the format hides.
  */
 function isSpread(argument: unknown, info: Info): argument is string | readonly unknown[] {
-  if (typeof argument !== 'string' && !Array.isArray(argument)) return false
+  if (typeof argument !== 'string' && !Array.isArray(argument) && !isTypedArray(argument)) return false
   const { length } = argument
   if (length === 0 || length > maxSpread) return false
   for (let i = 0; i < length; i++) if (!Object.hasOwn(info, i) || !Object.is(info[i], argument[i])) return false

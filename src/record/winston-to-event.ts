@@ -3,7 +3,7 @@ import { noteOriginal } from './copied-from.ts'
 import { errorFields, isError } from './error-fields.ts'
 import { isRecord } from './is-plain-data.ts'
 import { logstashFields } from './logstash.ts'
-import { areArgumentsFound, lostArguments, mergedError, unmerge } from './lost-arguments.ts'
+import { areArgumentsFound, bringsToJson, lostArguments, mergedError, unmerge } from './lost-arguments.ts'
 import { isNameLost, lostFields, nameInStack } from './lost-error.ts'
 import { isReadSlowly } from './own-copy.ts'
 import { toJsonFields } from './to-json-fields.ts'
@@ -81,7 +81,8 @@ function repaired(info: Info, trace: TraceIds | undefined, origin: Error | undef
   if (!Object.hasOwn(info, 'message')) Object.assign(event, logstashFields(info))
   if (origin !== undefined) Object.assign(event, lostFields(event, origin))
   else event.name ??= nameInStack(event)
-  const lost = lostArguments(event)
+  // The event lacks the fields that a `toJSON` has replaced, by which a merged argument is recognized.
+  const lost = lostArguments(bringsToJson(info) ? info : event)
   unmerge(event)
   const error = mergedError(event)
   repairMessage(event, lost)
