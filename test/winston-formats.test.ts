@@ -194,25 +194,33 @@ describe('an argument of a class with a toJSON', () => {
     expect(event).toEqual({ ...anyTime, message: 'paid', body: '1.50' })
   })
 
-  it('keeps an Error recognizable, and hides its request, as axios needs it', async () => {
-    class RequestError extends Error {
-      readonly code = 'ECONNREFUSED'
-      readonly config = { url: '/pay', headers: { authorization: 'secret' } }
-      readonly request = { _options: { headers: { authorization: 'secret' } }, retry() {} }
-      toJSON() {
-        return { name: this.name, message: this.message, stack: this.stack, config: { url: this.config.url } }
-      }
+  class RequestError extends Error {
+    readonly code = 'ECONNREFUSED'
+    readonly config = { url: '/pay', headers: { authorization: 'secret' } }
+    readonly request = { _options: { headers: { authorization: 'secret' } }, retry() {} }
+    toJSON() {
+      return { name: this.name, message: this.message, stack: this.stack, config: { url: this.config.url } }
     }
+  }
+  const told = {
+    _time: expect.any(String),
+    level: 'error',
+    stack: expect.stringContaining('refused'),
+    code: 'ECONNREFUSED',
+    config: { url: '/pay' },
+  }
+
+  it('keeps an Error recognizable, and hides its request, as axios needs it', async () => {
     const event = await arrived(undefined, logger => logger.error('call failed', new RequestError('refused')))
-    expect(event).toEqual({
-      _time: expect.any(String),
-      level: 'error',
-      message: 'call failed refused',
-      stack: expect.stringContaining('refused'),
-      code: 'ECONNREFUSED',
-      config: { url: '/pay' },
-      error: { name: 'Error', message: 'refused' },
-    })
+    expect(event).toEqual({ ...told, message: 'call failed refused', error: { name: 'Error', message: 'refused' } })
+  })
+
+  it('hides the same of an Error that format.errors() has taken apart', async () => {
+    const event = await arrived(combine(withStack, json()), logger => logger.error(new RequestError('refused')))
+    expect(event).toEqual({ ...told, message: 'refused', name: 'Error' })
+    const masked = winston.format(info => Object.assign(info, { config: '***' }))()
+    const other = await arrived(combine(withStack, masked), logger => logger.error(new RequestError('refused')))
+    expect(other).toEqual({ ...told, message: 'refused', name: 'Error', config: '***' })
   })
 })
 

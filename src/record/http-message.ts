@@ -38,7 +38,16 @@ export function isHttp(value: object): boolean {
 /** Recognizes messages by their fields, because they have several classes. No class has to be loaded for this check. */
 function fieldsOf(message: Fields): object | undefined {
   if ('rawHeaders' in message && 'httpVersion' in message) return incomingFields(message)
-  return 'headersSent' in message && typeof message.getHeader === 'function' ? outgoingFields(message) : undefined
+  if ('headersSent' in message && typeof message.getHeader === 'function') return outgoingFields(message)
+  return '_redirectCount' in message ? redirectableFields(message) : undefined
+}
+
+/**
+ * Returns the fields of a request that follow-redirects makes, in whose internals are all headers. The errors of axios
+ * have such a request if no answer came.
+ */
+function redirectableFields({ _currentRequest: request }: Fields): object | undefined {
+  return isObject(request) && !isProxy(request) ? fieldsOf(request) : undefined
 }
 
 function incomingFields(message: Fields): object {

@@ -26,7 +26,7 @@ export function toJsonFields(info: Info): Info {
   if (hasToJson(info)) return replaced(info, resultOf(info), namesOfOwner(info))
   const [first] = argumentsOf(info)
   if (!hasToJson(first)) return { ...info }
-  if (isError(first)) return withoutHidden(info, first)
+  if (isError(first)) return hideFields({ ...info }, first)
   if (bytesOf(first) !== undefined || !isMergedUnchanged(first, info)) return { ...info }
   const result = resultOf(first)
   if (result === first) return { ...info }
@@ -71,12 +71,12 @@ function isMergedUnchanged(argument: Info, info: Info): boolean {
 }
 
 /**
- * Returns a copy of an info with the fields of an Error as the `toJSON` of its class tells them, where no format has
- * changed them.
+ * Changes the fields that were copied from an Error to what the `toJSON` of the Error tells, except for fields that a
+ * format has changed. Returns the fields.
  */
-function withoutHidden(info: Info, error: Error): Info {
-  const fields = { ...info }
-  const own = error as unknown as Info
+export function hideFields(fields: Info, error: Error): Info {
+  if (!hasToJson(error)) return fields
+  const own: Info = error
   const { names, read } = errorFields(error)
   const told = new Set(names)
   for (const name of Object.keys(error)) {

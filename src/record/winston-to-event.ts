@@ -6,7 +6,7 @@ import { logstashFields } from './logstash.ts'
 import { areArgumentsFound, bringsToJson, lostArguments, mergedError, unmerge } from './lost-arguments.ts'
 import { isNameLost, lostFields, nameInStack } from './lost-error.ts'
 import { isReadSlowly } from './own-copy.ts'
-import { toJsonFields } from './to-json-fields.ts'
+import { hideFields, toJsonFields } from './to-json-fields.ts'
 import { type TraceIds, traceFlagsHex } from './trace-context.ts'
 import { type Info, loggedLevel } from './winston-info.ts'
 
@@ -79,7 +79,7 @@ function repaired(info: Info, trace: TraceIds | undefined, origin: Error | undef
   const event = noteOriginal<Info>(isError(info) ? fieldsOf(info) : toJsonFields(info), info)
   if (typeof info[loggedLevel] === 'string') event.level = info[loggedLevel]
   if (!Object.hasOwn(info, 'message')) Object.assign(event, logstashFields(info))
-  if (origin !== undefined) Object.assign(event, lostFields(event, origin))
+  if (origin !== undefined) Object.assign(hideFields(event, origin), lostFields(event, origin))
   else event.name ??= nameInStack(event)
   // The event lacks the fields that a `toJSON` has replaced, by which a merged argument is recognized.
   const lost = lostArguments(bringsToJson(info) ? info : event)

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { connect, createServer as createHttp2Server } from 'node:http2'
 import type { AddressInfo } from 'node:net'
+import { Writable } from 'node:stream'
 import Fastify from 'fastify'
 import { describe, expect, it } from 'vitest'
 import winston from 'winston'
@@ -112,6 +113,25 @@ describe('an HTTP request or response as metadata', () => {
       { req: { method: 'GET', url: 'http://127.0.0.1/x', headers: { 'content-type': 'a/b' } } },
     ])
     expect(logging.emulator.lines('d').join()).not.toContain('hunter')
+  })
+
+  it('may be made by follow-redirects, as in an error of axios that got no answer', async () => {
+    class RedirectableRequest extends Writable {
+      readonly _redirectCount = 0
+      readonly _options = { headers: secrets }
+      readonly _currentRequest = request({ port: 9, host: '127.0.0.1', path: '/x', headers: secrets })
+    }
+    await using logging = await startLogging()
+    const sent = new RedirectableRequest()
+    sent._currentRequest.on('error', () => {})
+    logging.logger.error('call failed', Object.assign(new Error('refused'), { request: sent }))
+    await logging.ended()
+    const [event] = logging.emulator.events('d')
+    expect(event).toMatchObject({
+      message: 'call failed refused',
+      request: { method: 'GET', url: 'http://127.0.0.1/x' },
+    })
+    expect(JSON.stringify(event)).not.toContain('hunter')
   })
 
   it('may come from Fastify, wrapped, raw or injected', async () => {
