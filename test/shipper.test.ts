@@ -271,6 +271,26 @@ describe('a shipper', () => {
     expect(shipping.warnings[0]?.message).toMatch(/`dataset` function threw Error/)
   })
 
+  it.each<[string, () => unknown, RegExp]>([
+    [
+      'nothing',
+      () => undefined,
+      /`dataset` function returned undefined\. .* must return a dataset name .*: 1 to 1024 /,
+    ],
+    ['a promise', async () => 'd', /returned a promise, and is not waited for\. /],
+    ['a rejected promise', () => Promise.reject(new Error('no team')), /returned a promise, and is not waited for\. /],
+    [
+      'a text that is no name',
+      () => '..',
+      /returned a string of 2 characters \(not shown\)\. .* not "\." or "\.\."\.$/,
+    ],
+    ['an object', () => ({}), /returned an object\. /],
+  ])('says what a `dataset` function has returned in place of a name: %s', async (_, dataset, message) => {
+    await using shipping = await startShipping()
+    expect(shipping.ship({ dataset: dataset as () => string }).ship({ n: 1 })).toBe(false)
+    expect(shipping.warnings[0]?.message).toMatch(message)
+  })
+
   it.each(['a/b', 'a?b', 'a#b', '../../v2/orgs', '%2e%2e', 'sp ace', 'snow☃'])(
     'ships to dataset %j, and to no other path',
     async dataset => {

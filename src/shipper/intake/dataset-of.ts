@@ -1,7 +1,8 @@
 import { isDatasetName } from '../../options/dataset-name.ts'
+import { kindOf } from '../../options/described.ts'
 import type { ResolvedOptions } from '../../options/resolved-options.ts'
-import { handleRejection } from '../../record/unheard-rejection.ts'
 import { kindOfThrown } from '../../text/kind-of-thrown.ts'
+import { problemOf } from './hooks.ts'
 import { wholeEvent } from './intake-event.ts'
 
 /** The name of an event's dataset, or the reason why the application's function gave none. */
@@ -19,8 +20,7 @@ export function datasetOf(
   try {
     const name: unknown = ask(wholeEvent(event, tail))
     if (isDatasetName(name)) return { name }
-    handleRejection(name)
-    return { problem: 'returned no valid name' }
+    return { problem: problemOf(name) ?? `returned ${kindOf(name)}` }
   } catch (error) {
     return { problem: `threw ${kindOfThrown(error)}` }
   }

@@ -233,7 +233,8 @@ export class Intake {
     if ('name' in answer) return answer.name
     this.#deps.diagnostics.warn(
       'LOGFERRY_DROPPED',
-      `the \`dataset\` function ${answer.problem}. The event is dropped. The function must return a dataset name for each event.`,
+      `the \`dataset\` function ${answer.problem}. The event is dropped. The function must return a dataset name for each ` +
+        'event: 1 to 1024 characters, no control characters, not "." or "..".',
     )
     return undefined
   }
