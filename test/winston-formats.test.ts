@@ -172,6 +172,13 @@ describe('an argument of a class with a toJSON', () => {
     expect(event).toEqual({ ...anyTime, ...time, message: 'signed in', id: 7 })
   })
 
+  it('is shipped so where format.metadata() has moved it', async () => {
+    const event = await arrived(metadata(), logger => logger.info('signed in', new User()))
+    expect(event).toEqual({ ...anyTime, message: 'signed in', metadata: { id: 7, level: 'hidden' } })
+    const failed = await arrived(metadata(), logger => logger.error('call failed', new RequestError('refused')))
+    expect(failed.metadata).toEqual({ stack: told.stack, code: told.code, config: told.config })
+  })
+
   it('is shipped so beside other arguments, which are in splat', async () => {
     const event = await arrived(undefined, logger => logger.info('signed in', new User(), 'by token'))
     expect(event).toEqual({ ...anyTime, message: 'signed in', id: 7, splat: ['by token'] })

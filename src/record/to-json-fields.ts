@@ -20,17 +20,27 @@ const winstonsFields = new Set(['level', 'message'])
  * version 1, for example. Such a method returns neither the level nor the metadata of the logger, so these stay.
  *
  * Winston does not merge the methods of a class. The result of such a `toJSON` replaces the fields that Winston has
- * merged, unless a format has changed one of them: the result would show what the format hides.
+ * merged, unless a format has changed one of them: the result would show what the format hides. `format.metadata()` may
+ * have moved the fields.
  */
 export function toJsonFields(info: Info): Info {
   if (hasToJson(info)) return replaced(info, resultOf(info), namesOfOwner(info))
   const [first] = argumentsOf(info)
   if (!hasToJson(first)) return { ...info }
-  if (isError(first)) return hideFields({ ...info }, first)
-  if (bytesOf(first) !== undefined || !isMergedUnchanged(first, info)) return { ...info }
-  const result = resultOf(first)
-  if (result === first) return { ...info }
-  return { ...replaced(info, result, Object.keys(first)), message: info.message }
+  const fields = toldFields(info, first)
+  const { metadata } = info
+  const isMoved =
+    typeof metadata === 'object' && metadata !== null && isRecord(metadata) && !Object.hasOwn(first, 'metadata')
+  return isMoved ? { ...fields, metadata: toldFields(metadata, first) } : fields
+}
+
+/** Returns a copy of fields in which those that were merged from an argument are as its `toJSON` tells them. */
+function toldFields(fields: Info, argument: WithToJson): Info {
+  if (isError(argument)) return hideFields({ ...fields }, argument)
+  if (bytesOf(argument) !== undefined || !isMergedUnchanged(argument, fields)) return { ...fields }
+  const result = resultOf(argument)
+  if (result === argument) return { ...fields }
+  return { ...replaced(fields, result, Object.keys(argument)), message: fields.message }
 }
 
 function hasToJson(value: unknown): value is WithToJson {
