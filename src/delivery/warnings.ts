@@ -66,6 +66,7 @@ export function askedTooOften(reason: string, status: number, waitMs: number): W
 
 function whenItFollows(waitMs: number): string {
   if (waitMs === Number.POSITIVE_INFINITY) return 'at the next turn that limits.fleet gives this process'
+  if (waitMs < 1) return 'at once'
   return waitMs < 1000 ? `in ${milliseconds(waitMs)}` : `in ${Math.round(waitMs / 1000)} s`
 }
 
@@ -121,7 +122,8 @@ export function pacedFor(pending: number, inForce: RateInForce): WarningText {
 
 /** Names the rate that holds requests back, and its source: “…, because {reason}.” */
 export function paceReason({ requestsPerSecond, because }: RateInForce): string {
-  const rate = `${Number(requestsPerSecond.toPrecision(2))} requests per second`
+  const count = Number(requestsPerSecond.toPrecision(2))
+  const rate = `${count} ${count === 1 ? 'request' : 'requests'} per second`
   if (because === 'throttled') return `this process slowed down to ${rate} after the service answered 429`
   if (because === 'headers') return `the service's rate-limit headers allow ${rate}`
   if (because === 'lease') return `this process's share of the license is ${rate}`

@@ -1,0 +1,19 @@
+import { expect, it } from 'vitest'
+import { askedTooOften, paceReason } from '../../src/delivery/warnings.ts'
+
+it.each([
+  [1, 'the license allows this process 1 request per second'],
+  [1.04, 'the license allows this process 1 request per second'],
+  [0.5, 'the license allows this process 0.5 requests per second'],
+  [20, 'the license allows this process 20 requests per second'],
+])('a rate of %d is told in good English', (requestsPerSecond, expected) => {
+  expect(paceReason({ requestsPerSecond, because: 'license' })).toBe(expected)
+})
+
+it.each([
+  [0, 'the next request follows at once.'],
+  [250, 'the next request follows in 250 ms.'],
+  [7000, 'the next request follows in 7 s.'],
+])('a wait of %d ms after a 429 is told in good English', (waitMs, expected) => {
+  expect(askedTooOften('busy', 429, waitMs)[1]).toContain(expected)
+})
