@@ -432,8 +432,8 @@ end
 self.joinedMs = math.min(self.joinedMs, now)
 self.need, self.want = need, want
 local isReturning = s.returnedMs and now - number('returnedMs') < returnMs
-local isOld = self.joinedMs < number('returnedMs') or (claimed and #claimed > 0)
-if isReturning and isOld then setMs('heardMs', now) end
+local isBack = record and self.untilMs < now or claimed and #claimed > 0
+if isReturning and isBack then setMs('heardMs', now) end
 local arcs = arcsIn(self.arcs)
 if place then arcs = placesIn(arcs, place) end
 local free
@@ -453,9 +453,9 @@ if not s.surveyedMs or (claimed and #claimed > 0)
   end
   -- Processes that have lost touch with Redis call again at random times within maxRetryMs. If none has called for so long that
   -- this has a chance of one in a thousand, they are gone: all were killed, or have left, and others have started.
-  local old = 0
-  for _, other in ipairs(others) do if other.joinedMs < number('returnedMs') then old = old + 1 end end
-  local silentMs = old == 0 and 0 or maxRetryMs * (1 - 0.001 ^ (1 / old))
+  local lost = 0
+  for _, other in ipairs(others) do if other.isLate then lost = lost + 1 end end
+  local silentMs = lost == 0 and 0 or maxRetryMs * (1 - 0.001 ^ (1 / lost))
   local isHeard = number('heardMs') >= number('returnedMs')
   if isReturning and not isHeard and now - number('returnedMs') >= silentMs then
     set('returnedMs', '')
