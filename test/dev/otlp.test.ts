@@ -9,7 +9,7 @@ import { LoggerProvider, SimpleLogRecordProcessor } from '@opentelemetry/sdk-log
 import { describe, expect, it } from 'vitest'
 import { eventsOfOtlp } from '../../src/dev/intake/otlp-logs.ts'
 import type { OtlpFormat } from '../../src/dev/intake/otlp-request.ts'
-import { paths, type RequestsAnswer, type ServiceStatus } from '../../src/dev/protocol.ts'
+import { type FieldsAnswer, paths, type RequestsAnswer, type ServiceStatus } from '../../src/dev/protocol.ts'
 import { shareAmongTests } from '../support/share-among-tests.ts'
 import { type Dev, startDev } from './service.ts'
 
@@ -104,6 +104,39 @@ describe('OTLP', () => {
       odd: 'NaN',
       empty: null,
     })
+  })
+
+  it('has the fields that are in its events, and no others', async () => {
+    await using alone = await startDev()
+    const exporter = new JsonExporter({ url: `${alone.url}/v1/logs` })
+    const provider = new LoggerProvider({ processors: [new SimpleLogRecordProcessor({ exporter })] })
+    provider.getLogger('billing').emit({ body: 'hello' })
+    await provider.shutdown()
+    const [event] = (await alone.events()).events
+    const { total, fields } = await alone.get<FieldsAnswer>(paths.fields)
+    const { resource, ...others } = JSON.parse(event?.line as string)
+    expect(Object.keys(others)).toEqual(['_time', 'level', 'message', 'scope'])
+    const own = fields.filter(({ path }) => !path.startsWith('resource'))
+    expect(own.map(({ path, types }) => [path, types[0]?.[0]]).sort()).toEqual([
+      ['_time', 'string'],
+      ['level', 'string'],
+      ['message', 'string'],
+      ['scope', 'object'],
+      ['scope.name', 'string'],
+    ])
+    expect(own.flatMap(({ top }) => top).every(({ value }) => typeof value === 'string')).toBe(true)
+    expect(total).toBe(fields.length)
+  })
+
+  it('counts no other fields against the limit of the license', async () => {
+    await using limited = await startDev()
+    const fields = [{ name: 'maxFields', value: 3 }]
+    await limited.post(paths.faults, { limits: [{ name: 'maxFields', enforced: true, fields }] })
+    const record = { timeUnixNano: '1763800000000000000', body: { stringValue: 'of three fields' } }
+    const body = JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords: [record] }] }] })
+    const headers = { 'content-type': 'application/json' }
+    expect(await limited.raw('/v1/logs', { method: 'POST', headers, body })).toMatchObject({ status: 200, body: '{}' })
+    expect((await limited.events()).events).toHaveLength(1)
   })
 
   it('and the API are found at a whole URL too, as a client with a proxy sends it', async () => {

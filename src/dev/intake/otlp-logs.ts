@@ -61,13 +61,17 @@ function eventOf(record: LogRecord, resource: object | undefined, scope: object 
     attributes: attributesOf(record.attributes),
     droppedAttributesCount: record.droppedAttributesCount,
   }
-  const event: OtlpEvent = {}
   const time = recordTime(readable)
-  if (time[0] !== 0 || time[1] !== 0) event._time = formatNanoTime(time)
-  Object.assign(event, otelToEvent(readable))
-  if (resource !== undefined) event.resource = resource
-  if (scope !== undefined) event.scope = scope
-  return event
+  const isTimed = time[0] !== 0 || time[1] !== 0
+  return present({ _time: isTimed ? formatNanoTime(time) : undefined, ...otelToEvent(readable), resource, scope })
+}
+
+/**
+ * Returns the fields that are not `undefined`. The others are not in the line of the event either, and would be counted
+ * as fields of the dataset.
+ */
+function present(fields: object): OtlpEvent {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }
 
 function resourceFieldsOf(resource: Resource | undefined, schemaUrl: string): object | undefined {
@@ -80,13 +84,13 @@ function resourceFieldsOf(resource: Resource | undefined, schemaUrl: string): ob
 function scopeFieldsOf(scope: Scope | undefined, schemaUrl: string): object | undefined {
   if (scope === undefined) return undefined
   const { name, version, attributes, droppedAttributesCount } = scope
-  return {
+  return present({
     name,
     version: version || undefined,
     schema_url: schemaUrl || undefined,
     attributes: attributes.length === 0 ? undefined : nestAttributes(attributesOf(attributes)),
     dropped_attributes_count: droppedAttributesCount || undefined,
-  }
+  })
 }
 
 function attributesOf(pairs: readonly KeyValue[]): Record<string, unknown> {
