@@ -4,6 +4,7 @@ import { eventOfLine } from './event/candidate.ts'
 import { CountedNames } from './event/counted-names.ts'
 import { byTime, type Entry, type EntryFacts, entryBytes, SlabEntry } from './event/entry.ts'
 import { messageOf } from './event/event-message.ts'
+import { exactEvent } from './event/exact-event.ts'
 import { levelOfRank } from './event/level-rank.ts'
 import { LineSlabs } from './event/line-slabs.ts'
 import { spanIdOf, traceIdOf } from './event/trace-ids.ts'
@@ -116,7 +117,8 @@ export class EventIndex implements EventIndexApi {
     return this.#store.after(arrival, Number.POSITIVE_INFINITY).length
   }
 
-  add(arrived: ArrivedEvent): number {
+  add(given: ArrivedEvent): number {
+    const arrived = { ...given, event: exactEvent(given.line, given.event) }
     const described = this.#describe(arrived)
     const n = ++this.#newest
     const lineBytes = Buffer.byteLength(arrived.line)

@@ -352,6 +352,30 @@ describe('the index', () => {
     for (const q of ['"', "'x", 'a:"', '(', '\\', ':', 'x'.repeat(10_000)]) expect(texts(q)).toBeInstanceOf(Array)
   })
 
+  it('shows and counts ids of more digits than a number of JavaScript has', async () => {
+    const index = newIndex()
+    const view = index.openView({ columns: ['id', 'ids'], group: false })
+    for (const id of ['12345678901234567890', '12345678901234567891'])
+      index.add(arrived(`{"id":${id},"ids":[${id},"x"]}`))
+    const { rows } = (await view?.rows({ until: 2, from: 0, n: 2 })) ?? {}
+    expect(rows?.map(({ cells }) => cells)).toEqual([
+      ['12345678901234567891', '[12345678901234567891,"x"]'],
+      ['12345678901234567890', '[12345678901234567890,"x"]'],
+    ])
+    const { values, distinct } = await index.facet({ field: 'id' })
+    expect(values.map(({ label }) => label).sort()).toEqual(['12345678901234567890', '12345678901234567891'])
+    expect(distinct).toBe(2)
+    const field = index.fields({ maxFields: null }).fields.find(({ path }) => path === 'id')
+    expect(field).toMatchObject({ types: [['number', 1]], distinct: 2, example: '12345678901234567890' })
+    const { suggestions } = index.suggest({ q: 'id:', at: 3 })
+    expect(suggestions.map(({ text }) => text)).toEqual(['12345678901234567890', '12345678901234567891'])
+    const value = values[0]?.value as string
+    const { q } = index.edit({ q: '', change: { kind: 'only', path: 'id', value } })
+    expect(await linesOf(index, q)).toEqual([`{"id":${value},"ids":[${value},"x"]}`])
+    await index.cost({ monthlyLimit: null })
+    view?.close()
+  })
+
   it('begins anew when it is cleared, and goes on counting arrivals', async () => {
     const index = newIndex()
     addAll(index, [{ a: 1 }, { a: 2 }])

@@ -1,4 +1,5 @@
 import type { Entry } from './entry.ts'
+import { parseExactly } from './exact-event.ts'
 
 export type EventObject = Readonly<Record<string, unknown>>
 
@@ -43,7 +44,7 @@ export class Candidate {
 /** Returns the event of a line. Lines are parsed before they are kept, so that all of them have one. */
 export function eventOfLine(line: string): EventObject {
   try {
-    const event: unknown = JSON.parse(line)
+    const event: unknown = parseExactly(line)
     return typeof event === 'object' && event !== null ? (event as EventObject) : noFields
   } catch {
     return noFields

@@ -16,6 +16,7 @@ const maxTimestampChars = 48
  */
 export function timeOfValue(value: unknown): number | undefined {
   if (typeof value === 'string') return timeOfText(value)
+  if (typeof value === 'bigint') return timeOfValue(Number(value))
   if (typeof value !== 'number' || !(value >= 1e9) || value >= 1e20) return undefined
   if (value < 1e11) return value * 1000
   if (value < 1e14) return value

@@ -112,8 +112,13 @@ function addSize(sizes: Map<string, number>, path: string, name: string, value: 
 /** Returns the length of a value as JSON. Levels below the deepest that can be written count nothing. */
 function sizeOf(value: unknown): number {
   try {
-    return JSON.stringify(value)?.length ?? 0
+    return JSON.stringify(value, asNumber)?.length ?? 0
   } catch {
     return 0 // it is nested too deeply
   }
+}
+
+/** Makes a number of a long whole number, which JSON has no text for. Its length stays nearly the same. */
+function asNumber(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? Number(value) : value
 }

@@ -1,5 +1,6 @@
 import { Candidate } from '../event/candidate.ts'
 import type { Entry } from '../event/entry.ts'
+import { type Scalar, scalarJson } from '../event/exact-event.ts'
 import { levelOfRank } from '../event/level-rank.ts'
 import type { FacetAnswer } from '../protocol.ts'
 import { FieldPath } from '../query/field-path.ts'
@@ -13,8 +14,6 @@ const maxValues = 10_000
 const maxValueChars = 200
 /** Maximum number of values of one event, if the field is in an array. */
 const maxValuesPerEvent = 100
-
-type Scalar = string | number | boolean | null
 
 /** Counts the values of one field among the matches. */
 export async function facetOf(
@@ -36,7 +35,7 @@ export async function facetOf(
   }
   const sorted = [...counts].sort(([, one], [, other]) => other - one)
   const values = sorted.slice(0, Math.min(Math.max(limit, 1), maxLimit)).map(([value, count]) => ({
-    value: JSON.stringify(value),
+    value: scalarJson(value),
     label: String(value),
     count,
   }))

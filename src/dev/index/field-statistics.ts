@@ -1,3 +1,4 @@
+import type { Scalar } from '../event/exact-event.ts'
 import { DistinctCount } from './distinct-count.ts'
 
 /** Types of JSON values, in the order of the counts. */
@@ -18,8 +19,6 @@ const maxElements = 8
 /** Number of values without a hit among the remembered ones, after which only one of many is looked up. */
 const maxMisses = 1000
 const valuesPerLook = 16
-
-type Scalar = string | number | boolean | null
 
 /** What is known of one field of one dataset. */
 export class FieldStatistics {
@@ -139,7 +138,8 @@ export class FieldCounts {
   }
 
   #addScalar(field: FieldStatistics, value: Scalar): void {
-    const type = typeof value === 'string' ? 0 : typeof value === 'number' ? 1 : value === null ? 3 : 2
+    const isNumber = typeof value === 'number' || typeof value === 'bigint'
+    const type = typeof value === 'string' ? 0 : isNumber ? 1 : value === null ? 3 : 2
     field.types[type] = (field.types[type] as number) + 1
     this.#count(field, value)
   }

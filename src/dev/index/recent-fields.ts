@@ -1,4 +1,5 @@
 import { editDistance } from '../../text/edit-distance.ts'
+import { scalarJson } from '../event/exact-event.ts'
 import type { FieldRow } from '../protocol.ts'
 import type { KnownFields } from '../query/resolve-names.ts'
 import { DistinctCount } from './distinct-count.ts'
@@ -166,7 +167,7 @@ function rowOf(
     types: shares,
     share: events === 0 ? 0 : Math.min(sum(fields.map(field => field.events)) / events, 1),
     ...distinctOf(fields),
-    example: JSON.stringify(fields.find(({ example }) => example !== undefined)?.example ?? null),
+    example: scalarJson(fields.find(({ example }) => example !== undefined)?.example ?? null),
     top: top.map(({ value, count }) => ({ value, share: count / looked })),
     warnings: [...(suspects.has(parentOf(path)) && idInName(path) ? [idWarning(path)] : []), ...typeWarnings(shares)],
   }
@@ -202,7 +203,7 @@ function topOf(fields: readonly FieldStatistics[]): ValueCount[] {
   const counts = new Map<string, number>()
   for (const field of fields) {
     for (const [value, count] of field.values) {
-      const text = JSON.stringify(value)
+      const text = scalarJson(value)
       counts.set(text, (counts.get(text) ?? 0) + count)
     }
   }

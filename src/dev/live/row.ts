@@ -2,6 +2,7 @@ import { cutText } from '../cut-text.ts'
 import { type EventObject, eventOfLine } from '../event/candidate.ts'
 import { type Entry, mark } from '../event/entry.ts'
 import { messageOf } from '../event/event-message.ts'
+import { scalarJson } from '../event/exact-event.ts'
 import { levelOfRank, levelText } from '../event/level-rank.ts'
 import { spanIdOf, traceIdOf } from '../event/trace-ids.ts'
 import type { Badge, Row } from '../protocol.ts'
@@ -78,7 +79,7 @@ export class RowMaker {
 /** Returns the time as it was sent, as a text. */
 export function timeText(time: unknown): string | null {
   if (typeof time === 'string') return cutText(time, maxChars)
-  return typeof time === 'number' ? String(time) : null
+  return typeof time === 'number' || typeof time === 'bigint' ? String(time) : null
 }
 
 /** @param markedAt events that arrived later are new; 0 for none */
@@ -114,7 +115,7 @@ function summaryOfContainer(value: object): string {
   if (!Array.isArray(value)) return `{${Object.keys(value).length} fields}`
   const isShort = value.length <= 10 && value.every(element => typeof element !== 'object' || element === null)
   return isShort
-    ? JSON.stringify(value.map(element => (typeof element === 'string' ? cutText(element, 40) : element)))
+    ? `[${value.map(element => scalarJson(typeof element === 'string' ? cutText(element, 40) : element)).join(',')}]`
     : `[${value.length} elements]`
 }
 

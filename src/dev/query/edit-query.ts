@@ -1,3 +1,4 @@
+import { longIntegerOf } from '../event/exact-event.ts'
 import { type EditRequest, type Level, levels } from '../protocol.ts'
 import { all, type QueryNode } from './query-node.ts'
 import { parseQuery } from './query-parser.ts'
@@ -127,7 +128,7 @@ function valueClause(path: string, json: string): string {
 
 function parsed(json: string): unknown {
   try {
-    return JSON.parse(json)
+    return longIntegerOf(json) ?? JSON.parse(json)
   } catch {
     return /^[[{]/.test(json) ? {} : json // a summary of a container, or a text without its quotes
   }

@@ -114,6 +114,10 @@ function valuesOf(field: string, { fields, datasets, sources }: SuggestionSource
   }
   return fields.topValues(field).map(({ value, count }) => {
     const parsed: unknown = JSON.parse(value)
-    return { text: String(parsed), count, isQuoted: typeof parsed === 'string' && /^\d{16,}$/.test(parsed) }
+    return {
+      text: typeof parsed === 'string' ? parsed : value,
+      count,
+      isQuoted: typeof parsed === 'string' && /^\d{16,}$/.test(parsed),
+    }
   })
 }

@@ -1,4 +1,5 @@
 import { timeOfValue } from '../event/event-time.ts'
+import { longIntegerOf } from '../event/exact-event.ts'
 import type { Comparison, TermTest, WildcardPart } from './query-node.ts'
 import { TextFinder } from './text-finder.ts'
 
@@ -50,7 +51,7 @@ function isIdName(name: string): boolean {
  */
 function equality(text: string, quotes: string, isId: boolean): ValueTest {
   const lower = text.toLowerCase()
-  const number = numberOf(text)
+  const number = longIntegerOf(text) ?? numberOf(text)
   const isPrefix = isId && /^[\w-]{8,}$/.test(text)
   return value => {
     if (typeof value === 'string') {
@@ -58,20 +59,27 @@ function equality(text: string, quotes: string, isId: boolean): ValueTest {
       if (quotes === "'" || (!isPrefix && value.length > maxLengthRatio * text.length)) return false
       const lowerValue = value.toLowerCase()
       if (lowerValue === lower || (isPrefix && lowerValue.startsWith(lower))) return true
-      return quotes === '' && number !== undefined && numberOf(value) === number
+      return quotes === '' && number !== undefined && isSameNumber(longIntegerOf(value) ?? numberOf(value), number)
     }
     if (!isScalar(value)) return false
-    return (typeof value === 'number' && value === number) || String(value) === text
+    if (typeof value === 'number' || typeof value === 'bigint') return isSameNumber(number, value)
+    return String(value) === (quotes === "'" ? text : lower)
   }
 }
 
+/** Two long whole numbers are compared by all digits, unless one of them is known only as a number. */
+function isSameNumber(one: number | bigint | undefined, other: number | bigint): boolean {
+  if (typeof one === typeof other) return one === other
+  return one !== undefined && Number(one) === Number(other)
+}
+
 function comparison(sign: Comparison, text: string): ValueTest {
-  const number = numberOf(text)
+  const number = longIntegerOf(text) ?? numberOf(text)
   if (number !== undefined) {
     const isTrue = numberComparison(sign, number)
     return value => {
-      if (typeof value === 'number') return isTrue(value)
-      const other = typeof value === 'string' ? numberOf(value) : undefined
+      if (typeof value === 'number' || typeof value === 'bigint') return isTrue(value)
+      const other = typeof value === 'string' ? (longIntegerOf(value) ?? numberOf(value)) : undefined
       return other !== undefined && isTrue(other)
     }
   }
@@ -95,7 +103,7 @@ function comparison(sign: Comparison, text: string): ValueTest {
   }
 }
 
-export function numberComparison(sign: Comparison, bound: number): (value: number) => boolean {
+export function numberComparison(sign: Comparison, bound: number | bigint): (value: number | bigint) => boolean {
   switch (sign) {
     case '>':
       return value => value > bound
