@@ -344,6 +344,7 @@ describe('the index', () => {
     expect(texts('-us')).toContain('"http.user agent":')
     expect(texts('http.status')).toContain('http.status:>=')
     expect(texts('http.status:')).toEqual(['504'])
+    expect(texts('status:')).toEqual(['504']) // which is read as http.status
     expect(texts('"http.user agent":')).toEqual(['"curl x"'])
     expect(texts('level:')[0]).toBe('fatal')
     expect(texts('dataset:c')).toEqual(['checkout'])

@@ -22,7 +22,14 @@ export interface ResolvedQuery {
 
 /** True for the name of a field that events have, or the end of exactly one path. */
 export function isFieldName(name: string, fields: KnownFields): boolean {
-  return name === 'message' || isVirtualField(name) || fields.has(name) || fields.endingWith(name).length === 1
+  return name === 'message' || isVirtualField(name) || pathOf(name, fields) !== undefined
+}
+
+/** Returns the path of a field that a name stands for: the name itself, or the only path that ends so. */
+export function pathOf(name: string, fields: Pick<KnownFields, 'has' | 'endingWith'>): string | undefined {
+  if (fields.has(name)) return name
+  const [path, other] = fields.endingWith(name)
+  return other === undefined ? path : undefined
 }
 
 /** Replaces each name that no event has, but that ends exactly one known path, by this path: `status`, `http.status`. */
@@ -30,14 +37,11 @@ export function resolveNames(node: QueryNode, fields: KnownFields): ResolvedQuer
   const unknown = new Set<string>()
   let isChanged = false
   const resolved = (name: string): string => {
-    if (name === 'message' || isVirtualField(name) || fields.has(name)) return name
-    const [path, other] = fields.endingWith(name)
-    if (path === undefined || other !== undefined) {
-      if (fields.isFull !== true) unknown.add(name)
-      return name
-    }
-    isChanged = true
-    return path
+    if (name === 'message' || isVirtualField(name)) return name
+    const path = pathOf(name, fields)
+    if (path === undefined && fields.isFull !== true) unknown.add(name)
+    isChanged ||= path !== undefined && path !== name
+    return path ?? name
   }
   const visit = (visited: QueryNode): QueryNode => {
     switch (visited.kind) {

@@ -1,6 +1,7 @@
 import { cutText } from '../cut-text.ts'
 import { levels, type SuggestAnswer } from '../protocol.ts'
 import { fieldText, quoted, valueText } from './quoted-text.ts'
+import { type KnownFields, pathOf } from './resolve-names.ts'
 import { badgeWords, virtualFields } from './virtual-fields.ts'
 
 const maxSuggestions = 20
@@ -11,7 +12,7 @@ const maxLabelChars = 120
 const maxValueChars = 100
 
 export interface SuggestionSource {
-  readonly fields: {
+  readonly fields: Pick<KnownFields, 'has' | 'endingWith'> & {
     frequentPaths(): { path: string; events: number }[]
     topValues(path: string): { value: string; count: number }[]
   }
@@ -112,7 +113,7 @@ function valuesOf(field: string, { fields, datasets, sources }: SuggestionSource
     case 'source':
       return sources().map(({ name, events }) => ({ text: name, count: events }))
   }
-  return fields.topValues(field).map(({ value, count }) => {
+  return fields.topValues(pathOf(field, fields) ?? field).map(({ value, count }) => {
     const parsed: unknown = JSON.parse(value)
     return {
       text: typeof parsed === 'string' ? parsed : value,
