@@ -268,6 +268,25 @@ describe.concurrent('logferry logs', () => {
     expect((await logs('--json', '--fields', 'n,nothing,n', 'n:7')).stdout).toBe('{"n":7}\n')
   })
 
+  it('writes an unknown level as logfmt, and the message once', async () => {
+    const events = [
+      { level: 'LOUD', msg: 'a' },
+      { level: 99, message: 'b' },
+      { level: 30, msg: 'c' },
+    ]
+    await dev.ingest(
+      events.map(event => ({ _time: time(0), ...event })),
+      'logfmt',
+    )
+    const { stdout } = await logs('--logfmt', '--dataset', 'logfmt')
+    expect(stdout.replaceAll(`time=${time(0)} `, '').split('\n')).toEqual([
+      'dataset=logfmt msg=a level=LOUD',
+      'dataset=logfmt msg=b level=99',
+      'level=info dataset=logfmt msg=c',
+      '',
+    ])
+  })
+
   it('asks for the token of a private service, and sends it to no other', async () => {
     const { code, stderr } = await logferry(['logs', '--url', dev.url])
     expect({ code, stderr }).toEqual({

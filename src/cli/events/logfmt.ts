@@ -1,5 +1,5 @@
 import { escapeJson } from '../../text/escape-json.ts'
-import { ExactNumber, fieldsOf, parseEvent, toBriefJson, valueAt } from './fields.ts'
+import { ExactNumber, type Field, fieldsOf, parseEvent, toBriefJson, valueAt } from './fields.ts'
 import type { ShownEvent } from './shown-event.ts'
 
 /** Maximum length of a value that is an array or object, in characters. Texts are whole. */
@@ -18,13 +18,16 @@ export function toLogfmt(event: ShownEvent, chosen: readonly string[] | undefine
   ]
   const fields =
     chosen === undefined
-      ? fieldsOf(parsed).filter(({ path }) => !named.has(path))
+      ? fieldsOf(parsed).filter(field => !isNamed(field, event))
       : chosen.map(path => ({ path, value: valueAt(parsed, path) })).filter(({ value }) => value !== undefined)
   return [...pairs, ...fields.map(({ path, value }) => pair(path, value))].join(' ')
 }
 
-/** Fields that every line has under a name of its own. */
-const named: ReadonlySet<string> = new Set(['_time', 'level', 'message'])
+/** True for a field that the line has under a name of its own. A level that is none of the six has no other place. */
+function isNamed({ path, value }: Field, { level, message }: ShownEvent): boolean {
+  if (path === 'level') return level !== null
+  return path === '_time' || path === 'message' || (path === 'msg' && value === message)
+}
 
 function isoTime(ms: number): string {
   const time = new Date(ms)
