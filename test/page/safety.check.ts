@@ -214,7 +214,11 @@ describe('what is logged', () => {
     await page.getByRole('treeitem', { name: /^level/ }).waitFor()
     expect(await page.evaluate(widened), 'detail').toEqual([])
     await open(`events?q=${long}:1+${long}`, page.getByText('No event matches.'))
-    for (const path of ['groups', 'fields', 'cost', 'requests/1', `trace/${long}`]) await open(path, cell)
+    await dev.raw(`/${long}`) // a path that the service does not know
+    for (const path of ['groups', 'fields', 'cost', 'requests/1', `trace/${long}`]) {
+      await open(path, cell)
+      expect(await page.evaluate(widestTable), path.slice(0, 20)).toBeLessThanOrEqual(Math.max(width, 640))
+    }
     await open('faults', page.getByText(/^▶/))
   })
 
@@ -312,6 +316,9 @@ const widened = `[...document.querySelectorAll('html, body, body *')]
   .filter(element => ['visible', 'auto'].includes(getComputedStyle(element).overflowX))
   .filter(element => getComputedStyle(element).display !== 'inline')
   .map(element => element.cloneNode().outerHTML.slice(0, 200))`
+
+/** Width of the widest table. A narrow page scrolls a table sideways, but not for long. */
+const widestTable = `Math.max(0, ...Array.from(document.querySelectorAll('.table-scroll'), one => one.scrollWidth))`
 
 /** Elements of which the page has none. An `img` role of our own is an `svg` or the chart. */
 const foreignElements =

@@ -54,7 +54,7 @@ function byNews(one: Group, other: Group): number {
 
 const columns: readonly TableColumn<Group>[] = [
   { head: 'Level', cell: ({ level }) => <LevelLabel level={level} /> },
-  { head: 'Dataset', cell: ({ dataset }) => <Text text={dataset} /> },
+  { head: 'Dataset', class: 'origin', cell: ({ dataset }) => <Text text={dataset} /> },
   { head: 'Statement', class: 'wide', cell: group => <Statement group={group} /> },
   { head: 'Events', isNumber: true, cell: group => shortCount(group.count) },
   { head: 'Over time', minPageWidth: 1000, cell: ({ spark }) => <Spark counts={spark} /> },

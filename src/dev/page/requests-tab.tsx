@@ -117,6 +117,7 @@ function columnsOf(open: number | undefined, span: Span): readonly TableColumn<R
     { head: 'Status', cell: ({ status }) => <Status status={status} /> },
     {
       head: 'Dataset',
+      class: 'origin',
       cell: ({ dataset, kind, path }) =>
         dataset === null ? (
           <span class="quiet">

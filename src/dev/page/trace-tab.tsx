@@ -104,7 +104,7 @@ function columnsOf({ events, durationMs }: TraceAnswer, longestMs: number): read
           </>
         ),
     },
-    { head: 'Source', cell: ({ source, dataset }) => <Text text={source ?? dataset} /> },
+    { head: 'Source', class: 'origin', cell: ({ source, dataset }) => <Text text={source ?? dataset} /> },
     { head: 'Span', cell: ({ spanId }) => spanId !== null && <SpanLabel id={spanId} at={spans.indexOf(spanId)} /> },
     { head: 'Level', cell: ({ level }) => <LevelLabel level={level} /> },
     {
