@@ -11,20 +11,44 @@ const spellings: ReadonlyMap<string, string> = new Map([
   ['warning', 'warn'],
 ])
 
+/** Fields in which some loggers write the name of the level. */
+const otherFields = ['log.level', 'lvl', '@l', 'LogLevel', 'severityText'] as const
+
+/** Ranks of syslog's numbers, 0 (emergency) to 7 (debug), which journald uses. */
+const ranksOfSyslog = [5, 5, 5, 4, 3, 2, 2, 1] as const
+
 /**
  * Returns the rank of an event's level, 0 for trace to 5 for fatal, or -1.
  *
  * The level is the name or number in `level`, or else OpenTelemetry's `severity_number`, or the name in `severity` or
- * `severity_text`. An array or an object in `level` is no level.
+ * `severity_text`. Otherwise it is where other loggers write it: `logferry pipe` ships their lines as they are. An array
+ * or an object in `level` is no level.
  */
 export function levelRank(event: Readonly<Record<string, unknown>>): number {
-  const { level } = event
+  const { level, levelname } = event
+  const ofPython = knownSeverity(levelname) // Python's numbers in `level` are not those of Pino
+  if (ofPython !== undefined) return ofPython
   if (typeof level === 'object' && level !== null) return noRank
   const named = typeof level === 'string' || typeof level === 'number' ? rankOfWord(String(level)) : undefined
   if (named !== undefined) return named
   const { severity_number: number, severity, severity_text: text } = event
   if (typeof number === 'number' && isSeverityNumber(number)) return severityOfNumber(number)
-  return knownSeverity(severity) ?? knownSeverity(text) ?? noRank
+  return knownSeverity(severity) ?? knownSeverity(text) ?? rankOfOtherLogger(event)
+}
+
+/** Returns the rank by the fields of ECS, Serilog, .NET, OpenTelemetry in JSON, and journald. */
+function rankOfOtherLogger(event: Readonly<Record<string, unknown>>): number {
+  const { log, severityNumber, PRIORITY: priority } = event
+  for (const name of otherFields) {
+    const rank = knownSeverity(event[name])
+    if (rank !== undefined) return rank
+  }
+  if (typeof log === 'object' && log !== null && Object.hasOwn(log, 'level')) {
+    const rank = knownSeverity((log as { level: unknown }).level)
+    if (rank !== undefined) return rank
+  }
+  if (typeof severityNumber === 'number' && isSeverityNumber(severityNumber)) return severityOfNumber(severityNumber)
+  return /^[0-7]$/.test(String(priority)) ? (ranksOfSyslog[Number(priority)] ?? noRank) : noRank
 }
 
 /** Returns the rank that a word names, or `undefined`. Numbers are OpenTelemetry's severities, or pino's. */
