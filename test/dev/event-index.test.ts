@@ -176,6 +176,14 @@ describe('the index', () => {
       durationMs: 5000,
     })
     expect(await index.trace({ id: 'nothing' })).toMatchObject({ events: [], count: 0 })
+    index.add(arrived({ _time: time(2000), trace_id: trace_id.toUpperCase() }))
+    index.add(arrived({ _time: time(3000), 'trace.id': trace_id, 'span.id': 's2' })) // ECS of Java
+    const { traceId, events, count } = await index.trace({ id: trace_id })
+    expect({ traceId, count, spans: events.map(({ spanId }) => spanId) }).toEqual({
+      traceId: trace_id,
+      count: 4,
+      spans: ['s1', null, 's2', null],
+    })
   })
 
   it('groups events by their statement, the new ones first', async () => {

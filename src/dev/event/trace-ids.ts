@@ -1,13 +1,13 @@
 type Event = Readonly<Record<string, unknown>>
 
-/** Returns the id of an event's trace, or `null`. */
+/** Returns the id of an event's trace, or `null`. ECS writes `trace.id`, as a group or as one name. */
 export function traceIdOf(event: Event): string | null {
-  return text(event.trace_id) ?? text(event.traceId) ?? text(member(event.trace, 'id'))
+  return text(event.trace_id) ?? text(event.traceId) ?? text(member(event.trace, 'id')) ?? text(event['trace.id'])
 }
 
 /** Returns the id of an event's span, or `null`. */
 export function spanIdOf(event: Event): string | null {
-  return text(event.span_id) ?? text(event.spanId) ?? text(member(event.span, 'id'))
+  return text(event.span_id) ?? text(event.spanId) ?? text(member(event.span, 'id')) ?? text(event['span.id'])
 }
 
 function text(value: unknown): string | null {

@@ -35,7 +35,7 @@ export async function traceOf(
   const sources = new Set<string>()
   const maxEvents = Math.min(Math.max(limit, 1), maxLimit)
   const searched = id.toLowerCase()
-  let traceId = id
+  let traceId: string | undefined
   let count = 0
   let errors = 0
   let bytes = 0
@@ -47,8 +47,8 @@ export async function traceOf(
       const event = eventOfLine(line)
       const own = traceIdOf(event)
       if (own === null || !isSame(own.toLowerCase(), searched)) continue
-      traceId = count === 0 ? own : traceId
-      if (own !== traceId) continue
+      traceId ??= own
+      if (own.toLowerCase() !== traceId.toLowerCase()) continue
       count++
       last = entry
       if (entry.rank >= errorRank) errors++
@@ -61,7 +61,7 @@ export async function traceOf(
   }
   const startAt = found[0]?.entry.at ?? 0
   return {
-    traceId,
+    traceId: traceId ?? id,
     events: found.map(({ entry, spanId, event }, at) => ({
       ...event,
       level: levelOfRank(entry.rank),
