@@ -186,6 +186,12 @@ describe('the index', () => {
     })
   })
 
+  it('knows the first and the last event of a group that came at the same moment', async () => {
+    const index = newIndex()
+    for (const n of [1, 2, 3]) index.add(arrived({ message: `request ${n} done` }))
+    expect((await index.groups({})).groups).toMatchObject([{ count: 3, firstId: 'test.1', lastId: 'test.3' }])
+  })
+
   it('groups events by their statement, the new ones first', async () => {
     const index = newIndex()
     for (let at = 0; at < 10; at++)

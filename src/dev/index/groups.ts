@@ -1,7 +1,7 @@
 import { cutText } from '../cut-text.ts'
 import { type EventObject, eventOfLine } from '../event/candidate.ts'
 import type { CountedName } from '../event/counted-names.ts'
-import type { Entry } from '../event/entry.ts'
+import { byTime, type Entry } from '../event/entry.ts'
 import { messageOf } from '../event/event-message.ts'
 import { levelOfRank } from '../event/level-rank.ts'
 import { topFrameOf } from '../event/top-frame.ts'
@@ -70,8 +70,8 @@ class Groups {
     if (group === undefined) return
     group.count++
     group.bytes += entry.lineBytes
-    if (entry.at < group.first.at) group.first = entry
-    if (entry.at > group.last.at) group.last = entry
+    if (byTime(entry, group.first) < 0) group.first = entry
+    if (byTime(entry, group.last) > 0) group.last = entry
     const { from, to } = this.#range
     const part = to === from ? sparkParts - 1 : Math.floor(((entry.at - from) / (to - from)) * sparkParts)
     const at = Math.min(Math.max(part, 0), sparkParts - 1)
