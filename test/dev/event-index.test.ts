@@ -257,8 +257,9 @@ describe('the index', () => {
     for (let at = 0; at < 9; at++)
       index.add(arrived({ level: 'info', message: `cart ${at} "dumped" (fully)`, cart: { items: 'x'.repeat(1000) } }))
     index.add(arrived({ level: 'debug', message: 'small' }))
+    for (const level of ['LOUD', 99, undefined]) index.add(arrived({ level, message: 'no known level' }))
     const { statements, events, bytes } = await index.cost({ monthlyLimit: 50e9 })
-    expect(events).toBe(10)
+    expect(events).toBe(13)
     expect(statements[0]).toMatchObject({
       statement: 'cart * (fully)',
       events: 9,

@@ -7,7 +7,8 @@ const maxWords = 20
 /** Returns the query that finds the events of a statement. It may find events of a similar statement as well. */
 export function statementQuery(statement: string, dataset: string, level: Level | null): string {
   const clauses = [`dataset:${valueText(dataset)}`]
-  clauses.push(level === null ? '-level:*' : `level:${level}`)
+  // A level with an unknown name is none of the six.
+  clauses.push(level === null ? '-level:>=trace' : `level:${level}`)
   if (statement === '[no message]') clauses.push(`-${fieldText('message')}:*`)
   else if (/^\[.*\]$/s.test(statement)) clauses.push(wildcards(statement.slice(1, -1)))
   else clauses.push(`message:${wildcards(statement)}`)
