@@ -359,6 +359,14 @@ describe.concurrent('a spool in the terminal', () => {
     expect(spool.files()).toEqual(before)
   })
 
+  it('has the source of each event, as a service does', async () => {
+    using spool = makeSpool()
+    await leaveByKill(spool.directory, "context: () => ({ service: 'shop' })", 1)
+    const args = ['logs', '--spool', spool.directory, '--json', '--meta', 'source:shop']
+    const { stdout } = await logferryInTurn(args)
+    expect(JSON.parse(stdout)).toMatchObject({ source: 'shop', event: { n: 0, service: 'shop' } })
+  })
+
   it('is followed by tail: what was there, then what applications write, also if it leaves the spool', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()

@@ -1,4 +1,5 @@
 import { EventIndex } from '../../dev/event-index.ts'
+import { sourceOf } from '../../dev/intake/source-of.ts'
 import type { EventsAnswer } from '../../dev/protocol.ts'
 import { shownPath } from '../../spool/file-names.ts'
 import { assertSpool, readSpool, type SpooledEvent } from '../../spool/read-spool.ts'
@@ -60,7 +61,8 @@ export class SpoolMatcher {
 
   #add({ dataset, line, writtenMs }: SpooledEvent): void {
     const event = JSON.parse(line) as Record<string, unknown> // the line is an object: the reader has checked
-    this.#index.add({ dataset, source: null, line, event, receivedAt: writtenMs, request: null, duplicate: false })
+    const source = sourceOf(event)
+    this.#index.add({ dataset, source, line, event, receivedAt: writtenMs, request: null, duplicate: false })
   }
 }
 
