@@ -359,6 +359,16 @@ describe.concurrent('a spool in the terminal', () => {
     expect(spool.files()).toEqual(before)
   })
 
+  it('gets no advice on a query that matches the first of many events only', async () => {
+    using spool = makeSpool()
+    const message = `transform: event => ({ ...event, message: event.n < 2 ? 'plain' : 'not plain' })`
+    await leaveByKill(spool.directory, message, 2500)
+    const found = await logferryInTurn(['logs', '--spool', spool.directory, '--json', 'message:plain'])
+    expect({ numbers: numbers(found.stdout), stderr: found.stderr }).toEqual({ numbers: [0, 1], stderr: '' })
+    const none = await logferryInTurn(['logs', '--spool', spool.directory, '--json', 'message:plai'])
+    expect(none.stderr).toContain('asks for this value as a whole')
+  })
+
   it('has the source of each event, as a service does', async () => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, "context: () => ({ service: 'shop' })", 1)

@@ -27,6 +27,7 @@ export class SpoolMatcher {
   readonly #wanted: Wanted & Partial<Pick<Search, 'from' | 'to'>>
   readonly #index = new EventIndex({ epoch: 'spool', maxEvents: keptEvents, maxBytes: keptBytes, nowMs: systemTimeMs })
   #after = 0
+  #hasMatched = false
   #reading: EventsAnswer['reading'] | undefined
 
   constructor(wanted: Wanted & Partial<Pick<Search, 'from' | 'to'>>) {
@@ -54,7 +55,9 @@ export class SpoolMatcher {
       const page = { after: this.#after, order: 'asc', limit: atOnce } as const
       const answer = await this.#index.events({ q, dataset, from, to, ...page })
       matches.push(...answer.events)
-      this.#reading = answer.reading
+      // The notes of a part without a match say why nothing matches.
+      if (answer.events.length > 0 || !this.#hasMatched) this.#reading = answer.reading
+      this.#hasMatched ||= answer.events.length > 0
       this.#after = answer.next ?? this.#index.newest
     }
   }
