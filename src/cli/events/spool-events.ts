@@ -1,5 +1,5 @@
+import { sourceOf } from '../../dev/event/source-of.ts'
 import { EventIndex } from '../../dev/event-index.ts'
-import { sourceOf } from '../../dev/intake/source-of.ts'
 import type { EventsAnswer } from '../../dev/protocol.ts'
 import { shownPath } from '../../spool/file-names.ts'
 import { assertSpool, readSpool, type SpooledEvent } from '../../spool/read-spool.ts'

@@ -1,10 +1,10 @@
 import type { Ingest } from '../../emulator/ingest.ts'
 import type { ReceivedRequest } from '../../emulator/request-log.ts'
 import { Slices } from '../../emulator/slices.ts'
+import { sourceOf } from '../event/source-of.ts'
 import type { EventIndexApi } from '../index/index-api.ts'
 import type { RequestTrail } from './request-trail.ts'
 import { eventOfSavedLine, type SavedEvent, type SnapshotFile } from './snapshot-file.ts'
-import { sourceOf } from './source-of.ts'
 import type { UidTrail } from './uid-trail.ts'
 
 /** Maximum size of an event that is kept, in bytes. A longer event is kept as an event that tells its size. */
