@@ -536,8 +536,9 @@ export class RateLimiter {
   /** Returns the time at which the next request may start; `-Infinity` if no rate is in force. */
   #slotMs(nowMs: number, wantedMs: number): number {
     if (this.#perSecond(nowMs) === Number.POSITIVE_INFINITY) return Number.NEGATIVE_INFINITY
-    // If the limit is shared, other processes use the starts that this process missed.
-    const owedFromMs = this.#isIdle ? wantedMs : nowMs - (this.isShared(nowMs) ? catchUpMs : windowMs)
+    // If processes share the limit and take no turns, others use the starts that this process missed.
+    const isLost = this.isShared(nowMs) && this.#turnInForce(nowMs) === undefined
+    const owedFromMs = this.#isIdle ? wantedMs : nowMs - (isLost ? catchUpMs : windowMs)
     let slotMs = Math.max(this.#nextMs(nowMs), owedFromMs, this.#askedUntilMs)
     if (this.#lease !== undefined) slotMs = this.#lease.nextMs(slotMs - (this.#isIdle ? catchUpMs : 0))
     else if (this.#firstAnswerAtMs === undefined) slotMs = Math.max(slotMs, this.#lastStartMs + firstAnswerMs)
@@ -553,7 +554,8 @@ export class RateLimiter {
   #nextMs(nowMs: number): number {
     const isShared = this.isShared(nowMs)
     if (this.#lease !== undefined && !isShared) return this.#dueMs + this.#sameSlotMs
-    if (this.#turn !== undefined && this.#takesTurns(nowMs)) return this.#turn.atMs
+    const turn = this.#turnInForce(nowMs)
+    if (turn !== undefined) return turn.atMs
     const dueAtMs = (atMs: number) => this.#dueMs + this.#intervalFactor * this.#intervalMs(atMs) - this.#sameSlotMs
     let latestMs = dueAtMs(nowMs)
     if (!isShared) return latestMs
@@ -565,9 +567,10 @@ export class RateLimiter {
     return latestMs
   }
 
-  /** True if the next request starts at its turn. Before a deadline, and under a lease, none does. */
-  #takesTurns(nowMs: number): boolean {
-    return this.#lease === undefined && nowMs >= this.#endMs && this.isShared(nowMs) && this.#learned.isAgreed(nowMs)
+  /** Returns the turn at which the next request starts. Before a deadline, and under a lease, there is none. */
+  #turnInForce(nowMs: number) {
+    if (this.#lease !== undefined || nowMs < this.#endMs) return undefined
+    return this.isShared(nowMs) && this.#learned.isAgreed(nowMs) ? this.#turn : undefined
   }
 
   #movedTurn(nowMs: number, nextMs: number, { moveMs, distanceMs }: Turn): number {
@@ -579,11 +582,12 @@ export class RateLimiter {
   /** Takes a turn before the next one, so that a refused request does not wait for a whole interval. */
   #takeEarlierTurn(nowMs: number, intervalMs: number): void {
     const { fromIntervalMs, part, maxRefusals, maxRefusedPart } = earlierTurn
-    if (this.#turn === undefined || !this.#takesTurns(nowMs) || intervalMs < fromIntervalMs) return
+    const turn = this.#turnInForce(nowMs)
+    if (turn === undefined || intervalMs < fromIntervalMs) return
     if (this.#learned.refusals > maxRefusals || this.#learned.refusedPart > maxRefusedPart) return
-    const { atMs, distanceMs } = this.#turn
+    const { atMs, distanceMs } = turn
     const turns = Math.floor((atMs - nowMs - part * intervalMs) / distanceMs)
-    if (turns > 0) this.#turn = { ...this.#turn, atMs: atMs - (turns - 0.5) * distanceMs }
+    if (turns > 0) this.#turn = { ...turn, atMs: atMs - (turns - 0.5) * distanceMs }
   }
 
   /** Leaves out the next slot of the lease at random, the more often the later requests start. */

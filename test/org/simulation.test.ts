@@ -277,6 +277,21 @@ describe('processes that do not communicate', () => {
 
 describe('processes that agree on their rates with those of their machine', () => {
   it.each([
+    [40, 40],
+    [5, 40],
+    [20, 100],
+  ])('%d on %d per second, whose timers are late by 20 to 200 ms, use it', async (processes, limitPerSecond) => {
+    const world = new World({ limitPerSecond }, 1, 1)
+    for (let i = 0; i < processes; i++) world.clock.after(1000 * world.random(), () => world.joinAndRead())
+    world.clock.after(1500, () => {
+      for (const client of world.clients) client.timersAreLateMs = [20, 200]
+    })
+    await world.runUntil(180)
+    expect(world.service.rejected(60, 180)).toBeLessThan(0.01)
+    expect(world.service.utilisation(60, 180)).toBeGreaterThan(0.9)
+  })
+
+  it.each([
     { processes: 2, onPerSecond: 40, machines: 1, maxRatio: 1.2 },
     { processes: 10, onPerSecond: 100, machines: 1, maxRatio: 1.2 },
     { processes: 10, onPerSecond: 100, machines: 1, maxRatio: 1.3, tellsRemaining: false },
