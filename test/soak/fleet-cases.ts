@@ -160,6 +160,28 @@ function changed(name: string, from: number, to: number, where: 'headers' | 'lic
   }
 }
 
+/** Half of the event loops are blocked again and again. */
+function laggy(name: string, settings: Pick<FleetCase, 'processes' | 'redisClients'>): FleetCase {
+  const isAlone = settings.redisClients === 'none'
+  const blocked = 'half of the event loops blocked for 100 to 400 ms every second'
+  return {
+    name,
+    what: `full demand, limit 40, ${blocked}${isAlone ? ', no Redis' : ''}`,
+    limitPerSecond: 40,
+    ...settings,
+    play: async (stage, processes) => {
+      const half = Math.floor(processes / 2)
+      const all = [
+        ...(await stage.load(half, { ...full, blocks: { minMs: 100, maxMs: 400 } })),
+        ...(await stage.load(processes - half, full)),
+      ]
+      await stage.begin(all, startSeconds * 1000)
+      await stage.pass(warmUpSeconds, 'warming up')
+      return held(isAlone ? 'alone' : 'fleet', await stage.judge(judgedSeconds), 40)
+    },
+  }
+}
+
 /** The limit falls for processes without Redis, and nothing but 429s tells that. */
 const loweredUnsaid: FleetCase = {
   name: 'no-redis-lowered',
@@ -392,21 +414,24 @@ export const fleetCases: readonly FleetCase[] = [
   joining(5),
   joining(40),
   {
-    name: 'laggy',
-    what: 'full demand, limit 40, half of the event loops blocked for 100 to 400 ms every second',
+    name: 'restart',
+    what: 'full demand, limit 40, all processes killed, as many started 4 s later',
     limitPerSecond: 40,
     play: async (stage, processes) => {
-      const blocked = Math.floor(processes / 2)
-      const blocks = { minMs: 100, maxMs: 400 }
-      const all = [
-        ...(await stage.load(blocked, { ...full, blocks })),
-        ...(await stage.load(processes - blocked, full)),
-      ]
-      await stage.begin(all, startSeconds * 1000)
-      await stage.pass(warmUpSeconds, 'warming up')
-      return held('fleet', await stage.judge(judgedSeconds), 40)
+      const next = await stage.load(processes, full)
+      await warmUp(stage, processes, full)
+      for (const child of stage.working) child.kill()
+      await sleep(4000)
+      const fromMs = Date.now()
+      await stage.begin(next, 1000)
+      const starting = { ...(await stage.watch(5)), fromMs }
+      const span = await stage.judge(judgedSeconds)
+      return held('churn', span, 40, books => ({ notes: [newcomers(books, starting)] }))
     },
   },
+  laggy('laggy', {}),
+  laggy('laggy-few', { processes: 6 }),
+  laggy('no-redis-laggy', { processes: 6, redisClients: 'none' }),
   refusal('429-fleet', 'fleet'),
   refusal('429-alone', 'alone'),
   refusalWithReads(2),
