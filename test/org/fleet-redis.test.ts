@@ -4,6 +4,7 @@
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { Redis as Ioredis } from 'ioredis'
@@ -193,6 +194,30 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     expect(keys.sort()).toEqual(['{logferry:fleet:org}:members', '{logferry:fleet:org}:state'])
     await setTimeout(3 * leaseMs + 50)
     expect(await ioredis.keys('*fleet:org}*')).toEqual([])
+  })
+
+  it('a user of Redis needs the commands and keys that the documentation names, and no others', async () => {
+    const documented = /^ACL SETUSER (.+)$/m.exec(readFileSync('docs/license-limits.md', 'utf8'))?.[1] as string
+    const [user = '', ...rules] = documented.split(' ')
+    const password = 'p'
+    await ioredis.call('ACL', 'SETUSER', user, ...rules.map(rule => (rule.startsWith('>') ? `>${password}` : rule)))
+    const client = new Ioredis({ port: redis.port, host: '127.0.0.1', username: user, password })
+    onTestFinished(() => client.disconnect())
+    const register = new Register(client, 'org of a user', leaseMs)
+    await ioredis.script('FLUSH')
+    expect((await register.renew('a', { ...nothing, wanted: 1, limitPerSecond: 5, license: '{}' })).arcs).toHaveLength(
+      1,
+    )
+    expect((await register.renew('b', { ...nothing, wanted: 1, limitPerSecond: 5 })).license).toBe('{}')
+    await register.leave('a')
+    const granted = rules.filter(rule => /^\+/.test(rule))
+    for (const rule of granted) {
+      await ioredis.call('ACL', 'SETUSER', user, `-${rule.slice(1)}`)
+      await ioredis.script('FLUSH')
+      const used = Promise.all([register.renew('a', { ...nothing, license: '{}' }), register.leave('a')])
+      await expect(used, `without ${rule}`).rejects.toThrow()
+      await ioredis.call('ACL', 'SETUSER', user, rule)
+    }
   })
 
   it.each([20, 30, 60])('where each of %d has its turn, no two have the same slot', async processes => {
