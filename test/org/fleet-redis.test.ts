@@ -161,6 +161,7 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     'lostMs',
     'joins',
     'joinsMs',
+    'heardMs',
   ])('a %s in Redis that is no number is no reason to refuse calls', async name => {
     const register = new Register(ioredis, `no number ${name}`, leaseMs)
     const report = { ...nothing, wanted: 0.1, limitPerSecond: 1, isGuest: true }
