@@ -1,6 +1,7 @@
 import { AdaptiveRate } from './adaptive-rate.ts'
 import { AnswerRates, type Answers } from './answer-rates.ts'
 import { FreePart } from './free-part.ts'
+import { HeaderLimit, type NamedLimit } from './header-limit.ts'
 import type { RateLimit } from './rate-limit-headers.ts'
 import { RoomForOthers } from './room-for-others.ts'
 import { SlidingWindow } from './sliding-window.ts'
@@ -37,30 +38,8 @@ const windowMs = 1000
  * share the limit.
  */
 const firstAnswerMs = 1000
-/**
- * Time in milliseconds for which a limit from headers holds after the last answer that named it, although other answers
- * name a higher one. Answers to several requests may arrive out of order.
- */
-const headerLimitHoldsMs = 1000
-/**
- * The same time if the number in the header did not change. In the last seconds of a minute, a limit per minute looks
- * like one per second.
- */
-const sameHeaderLimitHoldsMs = 120_000
-/**
- * Number of answers in a row without a limit after which a limit from headers is forgotten. What named the limit, such
- * as a rule of a gateway, is then gone.
- */
-const maxAnswersWithoutLimit = 5
 /** Maximum wait for the reset of a window that is used up, in milliseconds, unless a `Retry-After` asks for more. */
 const maxResetWaitMs = 60_000
-/** Time since the last answer that named the limit after which one answer without a limit is enough, in milliseconds. */
-const maxUnnamedMs = 10_000
-/**
- * Minimum of a limit in headers, in requests per second: a limit is unlearned by answers, and without requests there are
- * none.
- */
-const minHeaderPerSecond = 1 / 60
 /**
  * Time after the last 429 until a lease is fully used again, in milliseconds: less than two lease terms of the fleet.
  */
@@ -123,12 +102,6 @@ const maxEarlyStarts = 4
 const lastRequestMs = 250
 /** Minimum rate before the deadline while requests are refused, in requests per second. */
 const urgentPerSecond = 2.5
-
-/** A limit that an answer of the last seconds named, in requests per second, and the time since that answer. */
-export interface NamedLimit {
-  readonly perSecond: number
-  readonly ageMs: number
-}
 
 /** The rate of a process, as it tells the others on its machine. */
 export interface SharedRate extends Answers {
@@ -198,12 +171,7 @@ export class RateLimiter {
   readonly #freePart = new FreePart()
   readonly #roomForOthers = new RoomForOthers()
   #limit = Number.POSITIVE_INFINITY
-  #headerLimit = Number.POSITIVE_INFINITY
-  #headerLimitAtMs = 0
-  /** The number in the header from which the limit was computed. */
-  #headerLimitNumber: number | undefined
-  /** Number of answers in a row that named no limit. */
-  #answersWithoutLimit = 0
+  readonly #headerLimit = new HeaderLimit()
   #lease: Lease | undefined
   /**
    * Time at which the last request was due, from which the next start is counted. It is later if another request needed
@@ -255,10 +223,10 @@ export class RateLimiter {
    * is kept: it tells of other processes that share the limit.
    */
   setLimit(requestsPerSecond: number | undefined): void {
-    const limit = requestsPerSecond ?? Number.POSITIVE_INFINITY
-    const [before, after] = [this.#limit, limit].map(one => Math.min(one, this.#headerLimit)) as [number, number]
+    const before = this.#limitInForce
     const wasLimited = this.#allowed !== Number.POSITIVE_INFINITY
-    this.#limit = limit
+    this.#limit = requestsPerSecond ?? Number.POSITIVE_INFINITY
+    const after = this.#limitInForce
     if (after === before) return
     if (after > before) this.#askedUntilMs = Number.NEGATIVE_INFINITY
     if (before !== Number.POSITIVE_INFINITY) this.#forget()
@@ -362,8 +330,7 @@ export class RateLimiter {
     this.#firstAnswerAtMs ??= nowMs
     if (!answer.throttled && this.#learned.isInterrupted) this.#answers.restart()
     this.#answers.onAnswer(nowMs, answer.throttled)
-    if (answer.limit === undefined && answer.limitPerSecond === undefined) this.#doubtHeaderLimit(nowMs, answer)
-    else this.#applyLimit(nowMs, answer)
+    this.#readLimit(nowMs, answer)
     const tellsRemaining = answer.remaining !== undefined
     // A 429 of a gateway knows nothing of the limit.
     if (!answer.throttled || tellsRemaining) this.#learned.headersTellRemaining = tellsRemaining
@@ -383,7 +350,7 @@ export class RateLimiter {
     if (requestsPerSecond === Number.POSITIVE_INFINITY) return { requestsPerSecond, because: 'none' }
     if (this.isShared(nowMs)) return { requestsPerSecond, because: 'throttled' }
     if (this.#lease !== undefined) return { requestsPerSecond, because: 'lease' }
-    return { requestsPerSecond, because: this.#headerLimit < this.#limit ? 'headers' : 'license' }
+    return { requestsPerSecond, because: this.#headerLimit.perSecond < this.#limit ? 'headers' : 'license' }
   }
 
   /** True if the headers of answers tell how much of the limit all processes together leave. */
@@ -470,13 +437,13 @@ export class RateLimiter {
    * header names one.
    */
   get headerLimit(): number | undefined {
-    return this.#headerLimit === Number.POSITIVE_INFINITY ? undefined : this.#headerLimit
+    const { perSecond } = this.#headerLimit
+    return perSecond === Number.POSITIVE_INFINITY ? undefined : perSecond
   }
 
   /** The same limit if an answer of the last seconds named it. An idle process hears of no change. */
   namedHeaderLimit(nowMs: number): NamedLimit | undefined {
-    const ageMs = nowMs - this.#headerLimitAtMs
-    return this.headerLimit !== undefined && ageMs < maxUnnamedMs ? { perSecond: this.headerLimit, ageMs } : undefined
+    return this.#headerLimit.named(nowMs)
   }
 
   /** Time until which the service's 429s asked to wait. */
@@ -489,9 +456,14 @@ export class RateLimiter {
     return this.#learned.refusals
   }
 
+  /** The lower one of the limits that the license and the headers name; `Infinity` if neither names one. */
+  get #limitInForce(): number {
+    return Math.min(this.#limit, this.#headerLimit.perSecond)
+  }
+
   get #allowed(): number {
     if (this.#lease !== undefined) return this.#lease.perSecond
-    return Math.min(this.#limit, this.#headerLimit) * usedPartOfLimit
+    return this.#limitInForce * usedPartOfLimit
   }
 
   /** Rate with which this process begins to find its share; `undefined` if a lease is its share. */
@@ -623,33 +595,13 @@ export class RateLimiter {
     this.#lastRequestMs = nowMs
   }
 
-  #applyLimit(nowMs: number, { limit, limitPerSecond }: RateLimit): void {
-    this.#answersWithoutLimit = 0
-    if (limitPerSecond === undefined) return
-    limitPerSecond = Math.max(limitPerSecond, minHeaderPerSecond)
-    const holdsMs = limit === this.#headerLimitNumber ? sameHeaderLimitHoldsMs : headerLimitHoldsMs
-    if (limitPerSecond > this.#headerLimit && nowMs < this.#headerLimitAtMs + holdsMs) return
-    const wasLimited = this.#allowed !== Number.POSITIVE_INFINITY
-    this.#changeHeaderLimit(limitPerSecond)
-    this.#headerLimitNumber = limit
-    this.#headerLimitAtMs = nowMs
-    if (!wasLimited) this.#countRequests()
-  }
-
-  /** Notes an answer that names no limit. A 429 of a gateway may have no headers at all. */
-  #doubtHeaderLimit(nowMs: number, { throttled }: PacedAnswer): void {
-    if (throttled || this.#headerLimit === Number.POSITIVE_INFINITY) return
-    const isRecent = nowMs - this.#headerLimitAtMs < maxUnnamedMs
-    if (++this.#answersWithoutLimit < maxAnswersWithoutLimit && isRecent) return
-    this.#changeHeaderLimit(Number.POSITIVE_INFINITY)
-    this.#headerLimitNumber = undefined
-  }
-
   /** If this raises the effective limit, the learned rate is forgotten, because 429s taught it for a lower limit. */
-  #changeHeaderLimit(limitPerSecond: number): void {
-    const before = Math.min(this.#limit, this.#headerLimit)
-    this.#headerLimit = limitPerSecond
-    if (Math.min(this.#limit, limitPerSecond) > before) this.#forget()
+  #readLimit(nowMs: number, answer: PacedAnswer): void {
+    const before = this.#limitInForce
+    const wasLimited = this.#allowed !== Number.POSITIVE_INFINITY
+    this.#headerLimit.onAnswer(nowMs, answer, answer.throttled)
+    if (this.#limitInForce > before) this.#forget()
+    if (!wasLimited) this.#countRequests()
   }
 
   /** Counts the requests that were made before there was a limit. */

@@ -1,5 +1,6 @@
 import type { RequestDemand } from '../delivery/demand.ts'
-import type { Lease, NamedLimit } from '../delivery/rate-limiter.ts'
+import type { NamedLimit } from '../delivery/header-limit.ts'
+import type { Lease } from '../delivery/rate-limiter.ts'
 import type { RedisClient } from '../options/redis-client.ts'
 import { ownProperties } from '../own-properties.ts'
 import { milliseconds } from '../text/milliseconds.ts'
