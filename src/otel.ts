@@ -111,8 +111,7 @@ export class LogferryLogRecordExporter {
     try {
       reserveStack(openBatchBytes)
     } catch {
-      for (let i = 0; i < records.length; i++) this.shipper.intakeDropCounts.error[usualSeverity]++
-      return answer(outOfStack)
+      return answer(this.#dropForStack(records))
     }
     if (this.#acknowledge === 'delivered') void this.#deliver(records).then(answer)
     else answer(this.#resultOf(this.#take(records), records.length))
@@ -164,10 +163,20 @@ export class LogferryLogRecordExporter {
 
   async #deliver(records: readonly OtelLogRecord[]): Promise<ExportResult> {
     let reasons: DropReason[] = []
-    const { lost, pending } = await this.shipper.shipAndTrack(acknowledgement => {
-      reasons = this.#take(records, acknowledgement)
-    })
-    return this.#resultOf(reasons, records.length, lost, pending)
+    try {
+      const { lost, pending } = await this.shipper.shipAndTrack(acknowledgement => {
+        reasons = this.#take(records, acknowledgement)
+      })
+      return this.#resultOf(reasons, records.length, lost, pending)
+    } catch {
+      return this.#dropForStack(records) // a spool needs more of the stack than `export` has made sure of
+    }
+  }
+
+  /** Counts records as dropped because the stack ends. Returns the result of their export. */
+  #dropForStack(records: readonly OtelLogRecord[]): ExportResult {
+    for (let i = 0; i < records.length; i++) this.shipper.intakeDropCounts.error[usualSeverity]++
+    return outOfStack
   }
 
   #resultOf(reasons: readonly DropReason[], count: number, lost = 0, pending = 0): ExportResult {

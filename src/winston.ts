@@ -346,9 +346,14 @@ export class LogferryTransport extends TransportStream {
   override close(): void {
     const closing = {}
     this.#closing = closing
-    void this.shipper.flushInBackground().then(() => {
+    void this.#flushInBackground().then(() => {
       if (this.#isOwn && this.#closing === closing) void this.shipper.close({ timeoutMs: 0 })
     })
+  }
+
+  /** Flushes, where the stack is nearly used up, too: once it is free again. */
+  #flushInBackground(): Promise<void> {
+    return this.shipper.flushInBackground().catch(() => this.shipper.flushInBackground())
   }
 
   async #deliver(): Promise<void> {
@@ -390,7 +395,7 @@ export class LogferryTransport extends TransportStream {
   /** Delivers an uncaught error. Winston ends the process when the transport emits 'finish', or after three seconds. */
   #deliverUncaught(info: Info): void {
     this.#lastUncaught = info.trace
-    void this.shipper.flushInBackground().then(() => {
+    void this.#flushInBackground().then(() => {
       // Without `parent`, the transport is in `exceptionHandlers` alone. With `parent`, 'finish' would remove the
       // transport from its logger, which must not happen if the logger continues.
       if (this.parent == null || exits(this.parent, info)) this.emit('finish')

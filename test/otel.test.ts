@@ -14,6 +14,8 @@ import type { Shipper } from '../src/index.ts'
 import { Budget } from '../src/org/budget.ts'
 import { LogferryLogRecordExporter, LogferryLogRecordProcessor } from '../src/otel.ts'
 import type { OtelLogRecord } from '../src/record/otel-to-event.ts'
+import { openBatchBytes } from '../src/stack-reserve.ts'
+import { inLastFrameWith } from './support/in-last-frame.ts'
 import { type Shipping, startShipping } from './support/shipping.ts'
 import { until } from './support/until.ts'
 
@@ -678,6 +680,20 @@ describe('the exporter', () => {
         },
       ])
       expect(shipping.emulator.eventCount('d')).toBe(2)
+    },
+  )
+
+  it.each([openBatchBytes - 4096, openBatchBytes + 4096])(
+    'answers an export with %i bytes of the stack left, and counts the record as dropped',
+    async bytes => {
+      await using shipping = await startShipping()
+      const shipper = shipping.ship()
+      const exporter = new LogferryLogRecordExporter({ shipper, acknowledge: 'delivered' })
+      const answer = await new Promise<{ code: number; error?: Error }>(resolve =>
+        inLastFrameWith(bytes, () => exporter.export([{ body: 'm' } as never], resolve)),
+      )
+      expect(answer).toMatchObject({ code: 1, error: { name: 'dropped', code: 'LOGFERRY_DROPPED' } })
+      expect(shipper.stats().drops).toMatchObject({ error: { info: 1 } })
     },
   )
 

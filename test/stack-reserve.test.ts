@@ -1,22 +1,6 @@
 import { expect, it } from 'vitest'
-import { openBatchBytes, reserveStack } from '../src/stack-reserve.ts'
-
-/** Calls `reach` in the last frame of a recursion that leaves so much of the stack. */
-function inLastFrameWith(bytes: number, reach: () => void): void {
-  let isReached = false
-  const descend = (): void => {
-    reserveStack(bytes)
-    try {
-      descend()
-    } catch {
-      // The stack had the reserve in this frame, and not in the frame below.
-    }
-    if (isReached) return
-    isReached = true
-    reach()
-  }
-  descend()
-}
+import { openBatchBytes } from '../src/stack-reserve.ts'
+import { inLastFrameWith } from './support/in-last-frame.ts'
 
 it('leaves room to call a listener for the first time, which compiles it', () => {
   for (let run = 0; run < 10; run++) {

@@ -4,7 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import winston from 'winston'
 import { createShipper } from '../src/index.ts'
+import { openBatchBytes } from '../src/stack-reserve.ts'
 import { LogferryTransport, type LogferryTransportOptions } from '../src/winston.ts'
+import { inLastFrameWith } from './support/in-last-frame.ts'
 import { runScript } from './support/run-script.ts'
 import { startShipping } from './support/shipping.ts'
 
@@ -510,6 +512,14 @@ describe('the end of a logger', () => {
     logger.info('after')
     await end(logger)
     expect(emulator.eventCount('d')).toBe(101)
+  })
+
+  it('close() delivers where the stack is nearly used up, too', async () => {
+    await using logging = await startLogging({ maxBatchAgeMs: 60_000 })
+    const { logger, transport, emulator } = logging
+    logger.info('before')
+    inLastFrameWith(openBatchBytes, () => transport.close())
+    await emulator.waitForEvents('d', 1)
   })
 
   it('with a transport put back by configure() during an outage loses no event, however long the outage', async () => {
