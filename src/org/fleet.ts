@@ -177,6 +177,7 @@ export class Fleet {
     this.#run++
     clearTimeout(this.#timer)
     clearInterval(this.#checkTimer)
+    this.license.close()
     if (this.#calledMs >= this.#startedMs) await inTime(this.#register.leave(this.#id), leaveMs).catch(() => {})
   }
 

@@ -3,6 +3,12 @@ import { monotonicMs } from '../time.ts'
 import type { Report, Share } from './fleet-redis.ts'
 
 /**
+ * Maximum age of a license that this process tells the others, in milliseconds: for them, its age begins anew. A license that
+ * was read while Redis was away may be older.
+ */
+const maxToldAgeMs = 10_000
+
+/**
  * The license that one process of a fleet reads for all, as JSON. Redis chooses that process: the first that asks,
  * until it has read the license or is gone.
  */
@@ -16,8 +22,8 @@ export class SharedLicense {
   #isWanted = false
   #mayRead = false
   #isReachable = true
-  /** Resolves when Redis has been asked the next time, with or without success. */
-  #nextAnswer = NativePromise.withResolvers<void>()
+  /** Resolves when Redis has been asked the next time, with or without success, or when the process leaves the fleet. */
+  #nextAnswer = NativePromise.withResolvers<'asked' | 'closed'>()
 
   /** @param askSoon requests an early call to Redis; its result goes to `take` or `onUnreachable` */
   constructor(askSoon: () => void) {
@@ -29,6 +35,7 @@ export class SharedLicense {
    * read it or if Redis cannot be asked.
    *
    * @throws what `read` throws; another process may then read the license
+   * @throws Error if the process leaves the fleet meanwhile
    */
   async get(read: () => Promise<string>, maxAgeMs: number): Promise<string> {
     for (let asked = 0; ; asked++) {
@@ -40,13 +47,24 @@ export class SharedLicense {
       this.#isWanted = true
       // Once there is a license, the calls of each lease are enough: early calls of all processes would come at the same moment.
       if (asked === 0 && this.#text === undefined) this.#askSoon()
-      await this.#nextAnswer.promise
+      if ((await this.#nextAnswer.promise) === 'closed')
+        throw new Error('closed while another process read the license')
     }
+  }
+
+  /** Ends waiting for another process. What Redis has answered until now does not count after a new start. */
+  close(): void {
+    this.#isWanted = false
+    this.#mayRead = false
+    this.#isReachable = true
+    this.#wakeWaiters('closed')
   }
 
   /** The part about the license in the report to Redis. */
   get report(): Pick<Report, 'license' | 'licenseVersion' | 'wouldRead'> {
-    return { license: this.#unpublished, licenseVersion: this.#version, wouldRead: this.#isWanted }
+    const isNew = monotonicMs() - this.#readAtMs <= maxToldAgeMs
+    const license = isNew ? this.#unpublished : undefined
+    return { license, licenseVersion: this.#version, wouldRead: this.#isWanted }
   }
 
   /**
@@ -64,13 +82,13 @@ export class SharedLicense {
     this.#version = share.licenseVersion
     this.#mayRead = share.mayRead && this.#isWanted
     this.#isReachable = true
-    this.#wakeWaiters()
+    this.#wakeWaiters('asked')
   }
 
   onUnreachable(): void {
     this.#mayRead = false
     this.#isReachable = false
-    this.#wakeWaiters()
+    this.#wakeWaiters('asked')
   }
 
   /** Reads the license. If that fails, this process no longer offers to: its token may not be allowed to. */
@@ -94,9 +112,9 @@ export class SharedLicense {
     return text
   }
 
-  #wakeWaiters(): void {
+  #wakeWaiters(why: 'asked' | 'closed'): void {
     const { resolve } = this.#nextAnswer
     this.#nextAnswer = NativePromise.withResolvers()
-    resolve()
+    resolve(why)
   }
 }

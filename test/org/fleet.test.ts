@@ -548,6 +548,38 @@ describe('the license', () => {
     await clock.runUntil(2000, true)
     expect(await got).toBe('{} 1')
   })
+
+  it('that a process has read while Redis was away does not count as new when Redis is back', async () => {
+    redis.state = 'refusing'
+    const first = join()
+    const own = first.fleet.license.get(read('{"old":true}').read, 60_000)
+    await clock.runUntil(1000, true)
+    expect(await own).toBe('{"old":true} 1')
+    await clock.runUntil(600_000, true)
+    redis.state = 'there'
+    await clock.runUntil(620_000, true)
+    const got = join(2).fleet.license.get(read('{}').read, 60_000)
+    await clock.runUntil(640_000, true)
+    expect(await got).toBe('{} 1')
+  })
+
+  it('is no longer waited for by a process that leaves, and asked for anew when it returns', async () => {
+    const [first, second] = [join(), join(2)]
+    void first.fleet.license.get(() => new Promise(() => {}), 60_000)
+    await clock.runUntil(1000, true)
+    const reads = read('{}')
+    const ended = second.fleet.license.get(reads.read, 60_000).catch(String)
+    await clock.runUntil(2000, true)
+    const closed = Promise.all([second.fleet.close(), first.fleet.close()])
+    await clock.runUntil(2300, true)
+    await closed
+    expect(await ended).toBe('Error: closed while another process read the license')
+    second.fleet.start()
+    const got = second.fleet.license.get(reads.read, 60_000)
+    await clock.runUntil(4000, true)
+    expect(await got).toBe('{} 1')
+    expect(reads.count).toBe(1)
+  })
 })
 
 describe('an impossible answer of Redis', () => {
