@@ -43,6 +43,14 @@ export interface OrgClientUse {
   readonly redact?: Redact
 }
 
+/** A call in progress. */
+interface Call {
+  readonly operation: Operation
+  /** The connections of the call, also if `close` is called meanwhile. */
+  readonly dispatcher: Dispatcher
+  readonly signal: AbortSignal
+}
+
 /**
  * Reads and updates organizations. Applications create a client with `createOrgClient`.
  *
@@ -111,9 +119,9 @@ export class OrgClient {
 
   /** Waits for the calls in progress, then closes the connections. A later call opens new ones. */
   async close(): Promise<void> {
-    await Promise.allSettled(this.#calls.keys())
     const connections = this.#connections
-    this.#connections = undefined
+    this.#connections = undefined // first: a call that begins meanwhile has connections of its own
+    await Promise.allSettled(this.#calls.keys())
     connections?.destroy()
   }
 
@@ -123,9 +131,10 @@ export class OrgClient {
 
   /** Runs an operation within `timeoutMs`. */
   async #call(operation: Operation): Promise<Org> {
+    const dispatcher = this.#dispatcher()
     const controller = new AbortController()
     const stopClock = deadline(this.#options.timeoutMs, () => controller.abort(), { keepsAlive: this.#keepsAlive })
-    const call = this.#run(operation, controller.signal)
+    const call = this.#run({ operation, dispatcher, signal: controller.signal })
     this.#calls.set(call, controller)
     try {
       return await call
@@ -138,14 +147,15 @@ export class OrgClient {
   /**
    * Attempts an operation until it succeeds, until another attempt would not help, or until it would start too late.
    */
-  async #run(operation: Operation, signal: AbortSignal): Promise<Org> {
+  async #run(call: Call): Promise<Org> {
+    const { signal } = call
     const endMs = monotonicMs() + this.#options.timeoutMs
     let credentials = await this.#credentials(signal)
     let mayRenew = this.#options.credentials instanceof AccessToken
     let attempts = 0
     for (;;) {
       await this.#turn?.()
-      const result = await this.#attempt(operation, credentials, signal)
+      const result = await this.#attempt(call, credentials)
       if (!(result instanceof OrgError)) return result
       if (result.code === 'UNAUTHORIZED' && mayRenew) {
         mayRenew = false
@@ -165,14 +175,15 @@ export class OrgClient {
     await beforeAbort(promise, signal, () => this.#cutShort(signal, 'the service')).finally(stopClock)
   }
 
-  async #attempt(operation: Operation, credentials: Credentials, signal: AbortSignal): Promise<Org | OrgError> {
-    const result = await this.#answer(operation, credentials, signal)
+  async #attempt(call: Call, credentials: Credentials): Promise<Org | OrgError> {
+    const { signal } = call
+    const result = await this.#answer(call, credentials)
     const isCutShort = signal.aborted && result instanceof OrgError && result.code === 'UNREACHABLE'
     return isCutShort ? this.#cutShort(signal, 'the service') : result
   }
 
-  async #answer(operation: Operation, credentials: Credentials, signal: AbortSignal): Promise<Org | OrgError> {
-    const { baseUrl, timeoutMs, proxy, dispatcher } = this.#options
+  async #answer({ operation, dispatcher, signal }: Call, credentials: Credentials): Promise<Org | OrgError> {
+    const { baseUrl, timeoutMs, proxy } = this.#options
     const redact: Redact = (text, kind) => {
       const withoutToken = credentials.redact(text, kind)
       const rest = proxy.credentials?.redact(withoutToken, kind) ?? withoutToken
@@ -180,10 +191,10 @@ export class OrgClient {
     }
     try {
       const request = orgRequest(baseUrl, operation, credentials.headers())
-      const answer = await exchange(this.#dispatcher(), request, timeoutMs, signal, maxAnswerBytes)
+      const answer = await exchange(dispatcher, request, timeoutMs, signal, maxAnswerBytes)
       return answerToOrg(answer, redact, systemTimeMs(), this.#tolerance)
     } catch (error) {
-      return noAnswer(error, redact, dispatcher === undefined ? proxy : undefined)
+      return noAnswer(error, redact, this.#options.dispatcher === undefined ? proxy : undefined)
     }
   }
 

@@ -2,6 +2,7 @@ import { Agent } from 'undici'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { startEmulator } from '../../src/emulator.ts'
 import { createOrgClient, type OrgClientOptions } from '../../src/org.ts'
+import { until } from '../support/until.ts'
 import { type Service, specifiedOrg, startAnswering, startService } from './service.ts'
 
 afterEach(() => vi.unstubAllEnvs())
@@ -154,6 +155,25 @@ describe('close', () => {
     answer()
     await Promise.all([reading, closing, closed.promise])
     expect(steps).toEqual(['read', 'closed'])
+  })
+
+  it('leaves alone a call that begins while it waits for others', async () => {
+    const answers: (() => void)[] = []
+    await using service = await startService(response => {
+      answers.push(() => response.end(JSON.stringify(specifiedOrg)))
+    })
+    const client = createOrgClient({ baseUrl: service.url, token: 't' })
+    const before = client.get('acme')
+    await until(() => answers.length === 1, 'the first request')
+    const closing = client.close()
+    const later = client.get('acme')
+    await until(() => answers.length === 2, 'the second request')
+    answers[0]?.()
+    await Promise.all([before, closing])
+    answers[1]?.()
+    expect(await later).toStrictEqual(specifiedOrg)
+    expect(answers).toHaveLength(2)
+    await client.close()
   })
 
   it('can be called at any time, again, and does not end the client', async () => {
