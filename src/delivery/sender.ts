@@ -96,24 +96,19 @@ export class Sender {
    * Sends like `send` at the end of the process, when no promise settles any more. The worker client makes the request.
    */
   sendSync(client: WorkerHttpClient, batch: Batch, onAttempt: (attempt: Attempt) => void): void {
-    const { requestTimeoutMs, tls, proxy } = this.#options
     const encoding = this.#encodingFor(batch)
-    const body = this.#bodyAtHand(batch, encoding) ?? keep(batch, encoding, compressNow(this.#plain(batch), encoding))
-    const maxBytes = maxAnswerBytes(batch.count)
-    const request = {
-      ...this.#request(batch, encoding, body),
-      tls: verifiedTls(tls),
-      proxyEnv: proxy.env,
-      attemptMs: this.#connections?.addresses.attemptMs,
-      firstAddress: this.#connections?.addresses.firstAddress,
-      timeoutMs: requestTimeoutMs,
-      maxBytes,
+    let bodyBytes = 0
+    const fail = (error: unknown): void => onAttempt(this.#unanswered(error, { encoding, bodyBytes, isOwn: true }))
+    try {
+      const body = this.#bodyAtHand(batch, encoding) ?? keep(batch, encoding, compressNow(this.#plain(batch), encoding))
+      bodyBytes = body.length
+      client.post(this.#requestOfWorker(batch, encoding, body), result => {
+        if (result instanceof Error) fail(result)
+        else onAttempt(this.#answered(result, batch, encoding, bodyBytes))
+      })
+    } catch (error) {
+      fail(error) // without memory for the body, for example: the other batches are sent all the same
     }
-    client.post(request, result => {
-      if (result instanceof Error)
-        onAttempt(this.#unanswered(result, { encoding, bodyBytes: body.length, isOwn: true }))
-      else onAttempt(this.#answered(result, batch, encoding, body.length))
-    })
   }
 
   /** Closes the connections when the requests in flight have ended. The next attempt opens new connections. */
@@ -178,6 +173,19 @@ export class Sender {
       path: ingestPath(baseUrl.pathname, batch.dataset),
       headers: ingestHeaders(contentType, encoding, credentials.headers()),
       body,
+    }
+  }
+
+  #requestOfWorker(batch: Batch, encoding: Encoding, body: Buffer): Parameters<WorkerHttpClient['post']>[0] {
+    const { requestTimeoutMs, tls, proxy } = this.#options
+    return {
+      ...this.#request(batch, encoding, body),
+      tls: verifiedTls(tls),
+      proxyEnv: proxy.env,
+      attemptMs: this.#connections?.addresses.attemptMs,
+      firstAddress: this.#connections?.addresses.firstAddress,
+      timeoutMs: requestTimeoutMs,
+      maxBytes: maxAnswerBytes(batch.count),
     }
   }
 
