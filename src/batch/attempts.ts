@@ -23,7 +23,7 @@ export class Attempts {
   #isSizeTrial = false
   #suspect: Compressed | undefined
   #isCompressionTrial = false
-  /** True once a second attempt was made beside one without an answer, because the deadline was near. */
+  /** True if the last attempt began beside one without an answer, because the deadline was near. */
   isRepeated = false
 
   /** Number of attempts. */

@@ -330,7 +330,6 @@ export class Delivery {
     if (this.#sendNow !== undefined) return
     for (const [batch, one] of this.#lostRequests.toRepeat(nowMs)) {
       if (!mayStart()) return
-      batch.attempts.isRepeated = true
       this.#deps.rateLimiter.onStart(nowMs)
       this.#attempt(batch, nowMs, one)
     }
@@ -401,6 +400,7 @@ export class Delivery {
     this.#inFlight.set(batch, one)
     const queue = this.#deps.batches.queueFor(batch.dataset)
     if (earlier === undefined) queue.beginProbe()
+    batch.attempts.isRepeated = earlier !== undefined
     this.requests++
     if (batch.attempts.begin(startedAtMs, queue.acceptedAtMs)) this.retries++
     else this.#deps.ledger.send(batch.count)

@@ -255,6 +255,26 @@ describe('a batch', () => {
     expect(ledger.delivered).toBe(2)
   })
 
+  it('a request is made a second time at the end although an earlier one for the same events was, too', async () => {
+    let requests = 0
+    const { log, arrived, delivery, batchQueue } = pipelineTo(async ({ dataset }) => {
+      if (dataset === 'quick' || ++requests > 3) return delivered
+      if (requests === 3) return new Promise(() => {})
+      await new Promise(resolve => setTimeout(resolve, 8000))
+      return { kind: 'retryable', reason: 'no answer', unanswered: 'silent' }
+    })
+    log(0, { dataset: 'lost' })
+    void batchQueue.flush()
+    delivery.skipBackoff(60_000)
+    for (let second = 1; second <= 40; second++) {
+      log(second, { dataset: 'quick' })
+      void batchQueue.flush()
+      await vi.advanceTimersByTimeAsync(1000)
+    }
+    expect(numbers(arrived)).toContain(0)
+    expect(requests).toBe(4)
+  })
+
   it('a dataset that is not answered makes all requests if it is the only one, and two more to find out if it is answered now', async () => {
     const { log, sent } = pipelineTo(() => new Promise(() => {}), { maxBatchAgeMs: 1000, maxConcurrentRequests: 4 })
     for (let second = 0; second < 20; second++) {
