@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { systemTimeMs } from '../time.ts'
 import { type Answer, refusal } from './answer.ts'
 import type { EventObject } from './body-events.ts'
 import { type Limit, limits } from './enforcement.ts'
@@ -50,7 +51,7 @@ export class LicenseLimits {
     const org = this.#heldTo('apiRateLimitPerSecond', entry)
     if (!org) return undefined
     const limit = org.license.apiRateLimitPerSecond
-    const { admitted, remaining, resetsAtSeconds } = this.#usageOf(entry).requests.admit(limit, entry.atMs)
+    const { admitted, remaining, resetsAtSeconds } = this.#usageOf(entry).requests.admit(limit, systemTimeMs())
     response.setHeader('x-ratelimit-scope', 'organization')
     announce(response, 'x-ratelimit', limit, remaining, resetsAtSeconds)
     if (admitted) return undefined

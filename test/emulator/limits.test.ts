@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Extension } from '../../src/emulator/extension.ts'
+import { startExtended } from '../../src/emulator/start.ts'
 import { startEmulator } from '../../src/emulator.ts'
-import { post, type Sent } from './wire.ts'
+import { exchangeRaw, post, type Sent } from './wire.ts'
 
 vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
 
@@ -51,6 +53,19 @@ async function ingest(body: Sent['body'], sent: Sent = {}): Promise<Ingested> {
 function told({ headers }: Response): Record<string, string> {
   const names = /^x-(ratelimit|ingestlimit)-|^retry-after$/
   return Object.fromEntries([...headers].filter(([name]) => names.test(name)))
+}
+
+/** Reads the body of each request before limits apply, and does nothing else. */
+const reader: Extension = {
+  maxHeaderBytes: 16_384,
+  serve: () => false,
+  admit: () => undefined,
+  ingestOf: () => undefined,
+  answer: async () => undefined,
+  onOpened: () => {},
+  onRead: () => {},
+  onStored: async () => {},
+  onEnded: () => {},
 }
 
 const tokenOf = (orgId: string) => emulator.addToken({ kind: 'api', actions: ['ingest'], orgs: [orgId] })
@@ -135,6 +150,22 @@ describe('apiRateLimitPerSecond', () => {
     await statuses(3)
     const body = Buffer.alloc(8_000_000, ' ')
     expect((await post(emulator, { body })).status).toBe(429)
+  })
+
+  it('counts a request in the second in which it is admitted, if its body is read before (`logferry dev`)', async () => {
+    await using dev = await startExtended({ org: { license: ordinary }, enforce: true }, reader)
+    let finish = () => {}
+    const slow = exchangeRaw(dev, socket => {
+      const head = `POST /v1/datasets/d/ingest HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${dev.token}\r\n`
+      socket.write(`${head}Connection: close\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n[`)
+      finish = () => void socket.write(']')
+    })
+    await vi.waitFor(() => expect(dev.requests()).toHaveLength(1))
+    vi.setSystemTime(now + 1000)
+    for (const status of [200, 200, 200]) expect((await post(dev, { dataset: 'd' })).status).toBe(status)
+    finish()
+    expect(await slow).toContain(' 429 ')
+    expect((await post(dev, { dataset: 'd' })).status).toBe(429)
   })
 
   it('counts requests to the organization too', async () => {
