@@ -15,7 +15,7 @@ export interface Load {
 }
 
 /** The configured limits, and the bounds up to which tuning may raise them. */
-export interface Configured {
+interface Configured {
   readonly maxBatchBytes: number
   readonly maxBatchEvents: number
   readonly maxBatchAgeMs: number
@@ -25,7 +25,7 @@ export interface Configured {
   readonly maxUnlimitedBytes: number
 }
 
-export interface Tuned {
+interface Tuned {
   readonly maxBatchBytes: number
   readonly maxBatchEvents: number
   readonly maxBatchAgeMs: number

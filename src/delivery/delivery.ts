@@ -49,7 +49,7 @@ export interface Batches {
 }
 
 /** What becomes of batches that are abandoned. */
-export interface Abandonment {
+interface Abandonment {
   /** Returns true for a batch that is not to be dropped, because it was put somewhere else. */
   readonly isKept?: (batch: Batch) => boolean
   /** If given, only batches that were split from these are abandoned. */
@@ -103,7 +103,7 @@ const unansweredPart = 0.5
 type Sent = Pick<Batch, 'dataset' | 'count' | 'byteLength'>
 
 /** Makes an attempt without the event loop. */
-export type SendNow = (batch: Batch, onAttempt: (attempt: Attempt) => void) => void
+type SendNow = (batch: Batch, onAttempt: (attempt: Attempt) => void) => void
 
 /**
  * Takes batches as fast as the service, the breaker and the number of connections allow. The outcome of its attempt

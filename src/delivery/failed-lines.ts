@@ -6,7 +6,7 @@ import { quoted } from '../text/short-line.ts'
 import { withoutTrailing } from '../text/without-trailing.ts'
 
 /** A line of a batch. */
-export interface BatchLine {
+interface BatchLine {
   /** Index in the batch, from 0. */
   readonly index: number
   readonly json: string
@@ -14,7 +14,7 @@ export interface BatchLine {
 }
 
 /** A failure, and the line to which it refers, if that line is known. */
-export interface FailedLine {
+interface FailedLine {
   readonly line: BatchLine | undefined
   readonly reason: string
 }

@@ -29,7 +29,7 @@ const maxOverdueMs = 500
 const lowPerSecond = 1
 
 /** The rates that processes have told one another, and the limit that they share. */
-export interface ExchangedRates {
+interface ExchangedRates {
   readonly own: SharedRate
   readonly others: readonly SharedRate[]
   /** Limit of all processes together, in requests per second; `Infinity` if it is unknown. */

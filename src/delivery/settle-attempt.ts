@@ -33,7 +33,7 @@ import {
   unreachableAlone,
 } from './warnings.ts'
 
-export interface AttemptSettlerDeps {
+interface AttemptSettlerDeps {
   readonly queueFor: (dataset: string) => DatasetQueue
   readonly datasetCount: () => number
   /** Makes the next probe of each dataset due that is paused because of an answer with such a status. */

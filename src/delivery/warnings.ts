@@ -11,10 +11,10 @@ import type { RateInForce } from './rate-limiter.ts'
  * The code and text of a warning: the problem, the effect on events, and what to do. `about` is the subject for rate
  * limiting.
  */
-export type WarningText = readonly [code: ErrorCode, message: string, about?: string]
+type WarningText = readonly [code: ErrorCode, message: string, about?: string]
 
 /** An answer that asks for another attempt, or the reason why no answer came. */
-export type Retryable = Pick<Outcome & { kind: 'retryable' }, 'status' | 'reason' | 'unanswered'>
+type Retryable = Pick<Outcome & { kind: 'retryable' }, 'status' | 'reason' | 'unanswered'>
 
 export function unreachable({ reason, status, unanswered }: Retryable): WarningText {
   const ownRemedy = status === undefined ? remedyInProcess(reason) : undefined
@@ -141,7 +141,7 @@ export interface Waiting {
 }
 
 /** An answer that pauses a dataset. */
-export interface PausedBy {
+interface PausedBy {
   readonly dataset: string
   readonly status: number
   readonly reason: string

@@ -9,10 +9,10 @@ import type { ReceivedRequest } from './request-log.ts'
 export type EventPredicate = (event: EventObject, dataset: string) => boolean
 
 /** The scripted result of one request: an answer, or a reset of its connection. */
-export type ScriptStep = Answer | 'reset before storing' | 'reset after storing'
+type ScriptStep = Answer | 'reset before storing' | 'reset after storing'
 
 /** A value that applies to the next `left` requests or answers. */
-export interface Repeated<T> {
+interface Repeated<T> {
   left: number
   readonly value: T
 }

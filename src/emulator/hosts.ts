@@ -6,7 +6,7 @@ import { type Answer, refusal } from './answer.ts'
 import { badText, checkTexts } from './checks.ts'
 
 /** The settings that `Hosts` uses. */
-export interface HostSettings {
+interface HostSettings {
   readonly host: string
   readonly allowedHosts: readonly string[]
   readonly tls: object | undefined

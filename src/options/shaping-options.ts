@@ -99,7 +99,7 @@ export interface ResolvedSample {
   readonly by: 'event' | 'trace'
 }
 
-export type RatesBySeverity = Readonly<Record<Severity, number>>
+type RatesBySeverity = Readonly<Record<Severity, number>>
 
 const expectedSeverity = severities
   .map(name => `'${name}'`)

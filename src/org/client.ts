@@ -22,7 +22,7 @@ import { retryDelayMs } from './retry-delay.ts'
 const maxConnections = 4
 
 /** Settings for a client that the shipper uses, not the application. */
-export interface OrgClientUse {
+interface OrgClientUse {
   /**
    * True if a call keeps the process alive until the call is answered.
    *

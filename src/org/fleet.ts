@@ -11,7 +11,7 @@ import { Register, type Share } from './fleet-redis.ts'
 import { SharedLicense } from './shared-license.ts'
 import { nothingHeld, oneAt, Slots, wholeCircle } from './slots.ts'
 
-export interface FleetSettings {
+interface FleetSettings {
   readonly redis: RedisClient
   /** Key that the processes have in common: the id of the organization whose license they share. */
   readonly key: string

@@ -22,7 +22,7 @@ const maxBytes = 65_536
 
 const textPattern = /^(\d{13}) (\{.*\})\n$/s
 
-export interface LicenseFileDeps {
+interface LicenseFileDeps {
   readonly directory: string
   /** Returns a SHA-256 hash of what the processes must have in common, in hexadecimal digits. */
   readonly key: () => string

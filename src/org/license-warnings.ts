@@ -13,7 +13,7 @@ export interface Usage {
 }
 
 /** A problem of a license that its owner should know about. `about` stays the same as long as the problem does. */
-export interface LicenseWarning {
+interface LicenseWarning {
   readonly about: string
   readonly message: string
 }

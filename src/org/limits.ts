@@ -61,7 +61,7 @@ export interface LimitsSettings {
 }
 
 /** The functions that the limits call. */
-export interface LimitsDeps {
+interface LimitsDeps {
   /** Reads the organization. Calls `onUnusable` if it leaves out used fields that are invalid. */
   readonly readOrg: (onUnusable: (problem: string) => void) => Promise<Org>
   readonly setRate: (requestsPerSecond: number | undefined) => void

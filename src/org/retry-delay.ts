@@ -1,7 +1,7 @@
 import type { OrgError, OrgErrorCode } from './org-error.ts'
 
 /** Maximum number of attempts of a call of the application. */
-export const usualAttempts = 3
+const usualAttempts = 3
 /**
  * Maximum delay before the second attempt if the service names none, in milliseconds. The maximum doubles before the
  * third.

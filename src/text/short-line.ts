@@ -60,7 +60,7 @@ export function toPrintableLines(text: string): string {
  * Returns the beginning of a text, as far as texts from outside are read. Omits an escape sequence that the cut would
  * break.
  */
-export function headOf(text: string): string {
+function headOf(text: string): string {
   if (text.length <= maxReadChars) return text
   const lastStart = maxReadChars - maxEscapeChars
   const escapeAt = text.slice(lastStart, maxReadChars).search(/[\\%&]/)
