@@ -12,18 +12,12 @@ import { loggedLine } from './record/logged-line.ts'
 import { errorBehind } from './record/lost-error.ts'
 import { activeTraceIds } from './record/trace-context.ts'
 import { handleRejection } from './record/unheard-rejection.ts'
+import { type Info, loggedLevel } from './record/winston-info.ts'
 import { plainInfo, severityOfInfo, winstonToEvent } from './record/winston-to-event.ts'
 import { OpenCallbacks, once } from './shipper/open-callbacks.ts'
 import type { Shipper } from './shipper/shipper.ts'
 import { namedOptions, type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
 
-/**
- * An info, as Winston calls the object of a log call. It is the application's or Winston's own, with Winston's data
- * under symbols.
- */
-type Info = Record<PropertyKey, unknown>
-
-const loggedLevel = Symbol.for('level')
 /** Severity of an info that cannot be read: info. */
 const usualSeverity = 2
 
