@@ -87,6 +87,6 @@ export function isRefused(reason: DropReason): boolean {
 }
 
 /** Returns the `error.type` of a drop in metrics: as the semantic conventions prescribe, or the reason with underscores. */
-export function errorTypeOf(reason: DropReason): string {
+export function errorTypeOfDrop(reason: DropReason): string {
   return facts[reason].errorType ?? reason.replaceAll('-', '_')
 }

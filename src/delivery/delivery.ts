@@ -1,5 +1,5 @@
 import type { Diagnostics } from '../accounting/diagnostics.ts'
-import { type DropReason, errorTypeOf } from '../accounting/drop-reasons.ts'
+import { type DropReason, errorTypeOfDrop } from '../accounting/drop-reasons.ts'
 import type { Ledger } from '../accounting/ledger.ts'
 import type { AttemptEnd } from '../batch/attempts.ts'
 import type { Batch } from '../batch/batch.ts'
@@ -146,7 +146,7 @@ export class Delivery {
       hasDeadline: nowMs => nowMs < this.#endMs,
       isProcessEnding: () => this.#sendNow !== undefined,
       onConcluded: ({ attempts: { startedAtMs, end } }, reason) => {
-        const errorType = reason && (end?.errorType ?? errorTypeOf(reason))
+        const errorType = reason && (end?.errorType ?? errorTypeOfDrop(reason))
         deps.onExported({ durationMs: monotonicMs() - startedAtMs, status: end?.status, errorType })
       },
     })

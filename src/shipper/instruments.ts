@@ -1,4 +1,4 @@
-import { errorTypeOf, isIntended } from '../accounting/drop-reasons.ts'
+import { errorTypeOfDrop, isIntended } from '../accounting/drop-reasons.ts'
 import type { Ledger } from '../accounting/ledger.ts'
 import type { BatchQueue } from '../batch/batch-queue.ts'
 import type { Delivery, Exported } from '../delivery/delivery.ts'
@@ -139,7 +139,7 @@ function dropsByErrorType(ledger: InstrumentsDeps['ledger']): DropsByErrorType {
   for (const [reason, counts] of ledger.dropCounts()) {
     if (isIntended(reason)) intended += counts.unsent
     else {
-      const type = errorTypeOf(reason)
+      const type = errorTypeOfDrop(reason)
       if (counts.unsent > 0) unsent.set(type, (unsent.get(type) ?? 0) + counts.unsent)
       if (counts.sent > 0) sent.set(type, (sent.get(type) ?? 0) + counts.sent)
     }
