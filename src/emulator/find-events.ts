@@ -30,26 +30,10 @@ export function nestingProblem(text: string, { maxNestingDepth }: EventBounds): 
 }
 
 async function eventsOfNdjson(body: Buffer, bounds: Search): Promise<BodyEvents | BodyProblem> {
-  const parsed: (EventObject | undefined)[] = []
-  const events = new BodyEvents(body, lineSpans(body, bounds), parsed)
-  if (events.count > bounds.maxRequestEvents) return tooMany(bounds)
-  const slices = new Slices()
-  for (let index = 0; index < events.count; index += 1) {
-    if (slices.isOver) await slices.next()
-    if (events.size(index) > bounds.maxEventBytes) return tooLarge(events, index, bounds)
-    const line = events.line(index)
-    if (isNestedDeeper(line, bounds.maxNestingDepth)) return tooDeep(placeOf(events, index), bounds.maxNestingDepth)
-    const value = isOutlineOnly(line) ? await outlineOfJson(line) : parsedJson(line)
-    if (isJsonObject(value)) {
-      if (bounds.keepsParsed) parsed.push(isOutlineOnly(line) ? undefined : value)
-      continue
-    }
-    if (value !== undefined) return notAnObject(events, index, value)
-    return (
-      (index === 0 && (await onePrettyEvent(body, bounds))) || malformed(line, lineNumber(body, events.start(index)))
-    )
-  }
-  return events
+  return checkedEvents(body, lineSpans(body, bounds), bounds, async (events, index) => {
+    const pretty = index === 0 ? await onePrettyEvent(body, bounds) : undefined
+    return pretty ?? malformed(events.line(index), lineNumber(body, events.start(index)))
+  })
 }
 
 /** Reads the body as one event, which may span several lines: a single event is accepted as a whole body. */
@@ -64,7 +48,17 @@ async function onePrettyEvent(body: Buffer, bounds: EventBounds): Promise<BodyEv
 
 async function eventsOfJson(body: Buffer, bounds: Search): Promise<BodyEvents | BodyProblem> {
   const spans = spansOfJson(body, bounds)
-  if (!spans) return malformed(body.toString())
+  const problem = () => malformed(body.toString())
+  return spans ? checkedEvents(body, spans, bounds, problem) : problem()
+}
+
+/** @param onInvalid returns the result for a body whose piece with this index is not valid JSON */
+async function checkedEvents(
+  body: Buffer,
+  spans: Spans,
+  bounds: Search,
+  onInvalid: (events: BodyEvents, index: number) => Promise<BodyEvents | BodyProblem>,
+): Promise<BodyEvents | BodyProblem> {
   const parsed: (EventObject | undefined)[] = []
   const events = new BodyEvents(body, spans, parsed)
   if (events.count > bounds.maxRequestEvents) return tooMany(bounds)
@@ -75,7 +69,7 @@ async function eventsOfJson(body: Buffer, bounds: Search): Promise<BodyEvents | 
     const text = events.line(index)
     if (isNestedDeeper(text, bounds.maxNestingDepth)) return tooDeep(placeOf(events, index), bounds.maxNestingDepth)
     const value = isOutlineOnly(text) ? await outlineOfJson(text) : parsedJson(text)
-    if (value === undefined) return malformed(body.toString())
+    if (value === undefined) return onInvalid(events, index)
     if (!isJsonObject(value)) return notAnObject(events, index, value)
     if (bounds.keepsParsed) parsed.push(isOutlineOnly(text) ? undefined : value)
   }
