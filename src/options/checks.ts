@@ -27,26 +27,25 @@ const filledFields = [...ownFields, ...recordFields, ...traceFields]
 const expectedOverflowField = `a string of 1 to 200 characters other than ${filledFields.join(', ')}, and none that begins with logferry.`
 
 /** The name of the field that surplus fields go into. */
-export const OverflowFieldSchema = v.pipe(
-  v.string(expectedOverflowField),
-  v.minLength(1, expectedOverflowField),
-  v.maxLength(200, expectedOverflowField),
-  v.notValues(filledFields, expectedOverflowField),
-  v.check(isNotOwn, expectedOverflowField),
-)
+export const OverflowFieldSchema = fieldNameBut(filledFields, expectedOverflowField)
 
 /** A timestamp in one of these fields would be lost. `log` holds nothing but the uid, which keeps its place beside it. */
 const notForTime = filledFields.filter(name => name !== 'log')
 const expectedTimeField = `the name of a field, 1 to 200 characters, other than ${notForTime.join(', ')}, and none that begins with logferry.`
 
 /** The name of the field for the timestamp. */
-export const TimeFieldSchema = v.pipe(
-  v.string(expectedTimeField),
-  v.minLength(1, expectedTimeField),
-  v.maxLength(200, expectedTimeField),
-  v.notValues(notForTime, expectedTimeField),
-  v.check(isNotOwn, expectedTimeField),
-)
+export const TimeFieldSchema = fieldNameBut(notForTime, expectedTimeField)
+
+/** Returns a schema for the name of a field: any but these, and none of the fields that logferry adds. */
+function fieldNameBut(excluded: readonly string[], expected: string) {
+  return v.pipe(
+    v.string(expected),
+    v.minLength(1, expected),
+    v.maxLength(200, expected),
+    v.notValues(excluded, expected),
+    v.check(isNotOwn, expected),
+  )
+}
 
 /** True unless the name is that of a field that logferry adds to an event, such as `logferry.cut`. */
 function isNotOwn(name: string): boolean {

@@ -19,6 +19,14 @@ export function describedWord(value: unknown): string {
   return typeof value === 'string' && /^([a-z_]{1,9}|\d{1,9})$/i.test(value) ? JSON.stringify(value) : described(value)
 }
 
+/** Lists the words that are allowed, as the expectation of an error: `'us' or 'eu'`. */
+export function oneOf(words: readonly string[]): string {
+  return words
+    .map(word => `'${word}'`)
+    .join(', ')
+    .replace(/, ([^,]*)$/, ' or $1')
+}
+
 /** Returns the kind of mistake that a value is, by the type that it should have. */
 export function kindOfMistake(value: unknown, rightType: 'string' | 'number'): 'type' | 'range' {
   return typeof value === rightType ? 'range' : 'type'

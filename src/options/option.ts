@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { ownProperties } from '../own-properties.ts'
+import { oneOf } from './described.ts'
 import { strictObject } from './strict-object.ts'
 
 /**
@@ -149,12 +150,8 @@ export function word<const W extends string>(
   words: readonly [W, ...W[]],
   description: Description & { readonly default?: W },
 ): Option<W, 'default' | 'optional'> {
-  const expected = words
-    .map(name => `'${name}'`)
-    .join(', ')
-    .replace(/, ([^,]*)$/, ' or $1')
   const values = words.map(name => `\`'${name}'\``).join(', ')
-  return option({ ...description, check: v.picklist(words, expected), values })
+  return option({ ...description, check: v.picklist(words, oneOf(words)), values })
 }
 
 export function flag(description: WithoutVariable & { readonly default: boolean }): Option<boolean, 'default'> {

@@ -2,7 +2,7 @@ import { type Severity, type SeverityName, severities } from '../accounting/seve
 import { invalidArgument, invalidOption } from '../errors.ts'
 import { ownProperties } from '../own-properties.ts'
 import { isFunction } from './checks.ts'
-import { described, describedWord, kindOf, kindOfMistake } from './described.ts'
+import { described, describedWord, kindOf, kindOfMistake, oneOf } from './described.ts'
 import { custom, type DefinitionsOf, word } from './option.ts'
 import { isOptionGroup } from './strict-object.ts'
 import { unknownOption } from './unknown-option.ts'
@@ -101,10 +101,6 @@ export interface ResolvedSample {
 
 type RatesBySeverity = Readonly<Record<Severity, number>>
 
-const expectedSeverity = severities
-  .map(name => `'${name}'`)
-  .join(', ')
-  .replace(/, ([^,]*)$/, ' or $1')
 const expectedSample = 'an object: { debug: 0.1, … } or { rates, by }, or a function of the event'
 const expectedRates = 'an object: { debug: 0.1, … }, or a function of the event'
 const expectedRate = 'a number from 0 to 1'
@@ -148,7 +144,7 @@ export function resolveShaping(options: ShapingOptions): ResolvedShaping {
 export function checkedSeverity(name: unknown): SeverityName {
   const found = severities.find(severity => severity === name)
   if (found === undefined)
-    throw invalidArgument('severity', expectedSeverity, describedWord(name), kindOfMistake(name, 'string'))
+    throw invalidArgument('severity', oneOf(severities), describedWord(name), kindOfMistake(name, 'string'))
   return found
 }
 
