@@ -171,14 +171,14 @@ function rowIn(text: string, nowMs: number): Row | undefined {
   if (found === null) return undefined
   const [, processId = '', atMs, rate, part, seconds, accepted, refused, sinceAcceptedMs, untilNextMs, trial, maximum] =
     found
-  const [requestsPerSecond, refusedPart, ageMs] = [Number(rate), Number(part), nowMs - Number(atMs)]
-  if (Math.abs(ageMs) > rowHoldsMs || requestsPerSecond === 0 || refusedPart > 1) return undefined
-  const sinceRefusedMs = Number(seconds) * 1000 + Math.max(ageMs, 0)
+  const [requestsPerSecond, refusedPart, sinceMs] = [Number(rate), Number(part), nowMs - Number(atMs)]
+  if (Math.abs(sinceMs) > rowHoldsMs || requestsPerSecond === 0 || refusedPart > 1) return undefined
+  const ageMs = Math.max(sinceMs, 0) // the clock may have been set back
   return {
     processId,
     requestsPerSecond,
     refusedPart,
-    sinceRefusedMs,
+    sinceRefusedMs: Number(seconds) * 1000 + ageMs,
     acceptedPerSecond: Number(accepted),
     refusedPerSecond: Number(refused),
     sinceAcceptedMs: Number(sinceAcceptedMs) === maxMs ? Number.POSITIVE_INFINITY : Number(sinceAcceptedMs) + ageMs,

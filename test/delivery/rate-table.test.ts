@@ -83,6 +83,14 @@ describe('a table of rates', () => {
     expect(fs.readFileSync(pathOfTable(), 'utf8')).toBe(before)
   })
 
+  it('tells no time as earlier or later than it was told, if the clock of the machine has been set back since', async () => {
+    await open().exchange(rate(1, { sinceAcceptedMs: 400, nextStartMs: 100 }))
+    const row = fs.readFileSync(pathOfTable(), 'latin1')
+    const later = row.replace(/ (\d{13}) /, (_, atMs) => ` ${Number(atMs) + 4000} `)
+    fs.writeFileSync(pathOfTable(), later, 'latin1')
+    expect(await open().read()).toMatchObject([{ sinceAcceptedMs: 400, nextStartMs: 100, sinceRefusedMs: 3000 }])
+  })
+
   it('can be read while it is missing and processes of another organization use the directory', async () => {
     await new RateTable(directory, () => 'c'.repeat(64)).exchange(rate(7))
     expect(await open().read()).toEqual([])
