@@ -20,7 +20,7 @@ interface PeriodUsage {
   readonly reported: Set<string>
 }
 
-/** News about a budget. Each share, and the overrun, is reported once per period. */
+/** News about a budget. Each share, and the overrun, is reported once per period, and again after the license was raised. */
 export type BudgetNews =
   | { readonly kind: 'used'; readonly share: number }
   /** At the present pace, the budget is used up at `atMs`, before the period ends. */
@@ -130,6 +130,7 @@ export class Budget {
    * the clock was wrong: the previous period continues, and bytes that were used meanwhile count as bytes of that period.
    */
   renew(bytes: number, period: Period): void {
+    if (bytes > this.bytes) this.#forgetReportsWithin(bytes)
     this.bytes = bytes
     if (isSame(period, this.period)) return
     const left = { period: this.period, ownBytes: this.#ownBytes, told: this.#told, reported: this.#reported }
@@ -173,6 +174,12 @@ export class Budget {
       this.#kept[severity] = kept
       excess -= pace * (1 - kept)
     }
+  }
+
+  /** Forgets that the overrun was reported, and those shares of the budget that are not used if it has so many bytes. */
+  #forgetReportsWithin(bytes: number): void {
+    this.#reported.delete('overrun')
+    for (const share of reportedShares) if (this.usedBytes < share * bytes) this.#reported.delete(`used ${share}`)
   }
 
   #isNew(what: string): boolean {

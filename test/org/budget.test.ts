@@ -55,6 +55,27 @@ describe('the monthly budget', () => {
     ])
   })
 
+  it('reports the shares again that a raised license makes free, and no others', () => {
+    const budget = new Budget(10e9, period, startMs)
+    budget.use(info, 9e9)
+    expect(budget.tick(startMs)).toEqual([{ kind: 'used', share: 0.8 }])
+    budget.renew(11e9, period) // 82 % are used
+    expect(budget.tick(startMs)).toEqual([])
+    budget.renew(20e9, period)
+    expect(budget.tick(startMs)).toEqual([])
+    budget.use(info, 8e9)
+    expect(budget.tick(startMs)).toEqual([{ kind: 'used', share: 0.8 }])
+  })
+
+  it('reports an expected overrun again if the license was raised meanwhile', () => {
+    const budget = new Budget(30e9, period, startMs)
+    expect(run(budget, 1, [[info, 231_481]])).toMatchObject([{ kind: 'overrun' }]) // 2 GB a day
+    budget.renew(40e9, period)
+    expect(budget.tick(startMs + day)).toMatchObject([{ kind: 'overrun' }])
+    budget.renew(35e9, period)
+    expect(budget.tick(startMs + day)).toEqual([])
+  })
+
   it('keeps every event while the rate fits', () => {
     const budget = new Budget(30e9, period, startMs)
     run(budget, 1, [
