@@ -102,8 +102,8 @@ const keptAfterDoubling = { proven: 0.5, unproven: 0.25 }
 const limitAfterDoubling = { proven: 0.7, unproven: 0.35 }
 
 /**
- * If answers in a row show no other process, and had at most this probability with other processes that use the whole
- * limit, this process is alone, and has no share to find.
+ * Maximum probability of a row of answers that show no other process, if others used the whole limit. At this
+ * probability, the process is alone, and has no share to find.
  */
 const maxChanceOfOthers = 0.02
 
@@ -111,7 +111,7 @@ const maxChanceOfOthers = 0.02
 const provenAfter = 10
 /**
  * Minimum time since the first of them if nothing was learned before, in milliseconds: a window of the service, in which
- * nobody was refused.
+ * no request was refused.
  */
 const provenMs = 1000
 /** Number of 429s in a row that count as an outage and say nothing about the limit. */
@@ -143,9 +143,9 @@ const triedAgainMs = 120_000
 
 /**
  * Trials of the rate that was in use before the first 429 of all. A process that is alone and was refused a few times for
- * other reasons is soon back at that rate. Minimum number of successes since the last 429, minimum time since then, time
- * after the first 429 until which the rate is tried, and time after a trial within which a 429 means that other processes
- * use the limit, in milliseconds. The next trial then needs so many times more successes.
+ * other reasons is soon back at that rate. A trial needs `afterSuccesses` successes since the last 429, and `afterMs`
+ * milliseconds. No trial begins later than `triedMs` after the first 429. A 429 within `failsWithinMs` of a trial means that
+ * other processes use the limit. The next trial then needs `moreAfterFailure` times as many successes.
  */
 const earlierRate = { afterSuccesses: 15, afterMs: 1500, triedMs: 45_000, failsWithinMs: 6000, moreAfterFailure: 4 }
 /** Part of that rate below which it is tried. */

@@ -23,8 +23,8 @@ const clearlyLowerPart = 0.75
 /** Time until the limit is found anew, in milliseconds. The answers of that time belong to the rates before. */
 const foundAgainMs = 4000
 /**
- * Time without an accepted request from which on an outage is assumed, which says nothing about the limit, and time after
- * that for which answers still belong to the outage, in milliseconds.
+ * Without an accepted request for `fromMs` milliseconds, an outage is assumed, which says nothing about the limit. The answers
+ * of the next `affectsMs` milliseconds still belong to it.
  */
 const outage = { fromMs: 1200, affectsMs: 5000 }
 /** Time without an exchange after which the limit is forgotten, in milliseconds. */

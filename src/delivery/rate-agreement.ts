@@ -2,17 +2,17 @@ import { FoundLimit } from './found-limit.ts'
 import type { AgreedRate, SharedRate, Turn } from './rate-limiter.ts'
 
 /**
- * Part of the limit from which on the processes take turns: `maxPart`, or less where a window has few requests. Below it,
+ * Part of the limit from which on the processes take turns: `maxPart`, or less if a window has few requests. Below it,
  * processes of other machines share the limit. These would come off worse: requests at equal distances are refused less than
- * others. But at random times, some of few requests in a window are refused by chance, so that processes which are alone would
- * never come near a low limit. The deviation by chance grows with the root of their number.
+ * others. If a window has few requests, some of those at random times are refused by chance. Processes that are alone would
+ * then never come near a low limit. The deviation by chance grows with the root of the number of requests.
  */
 const turnsFrom = { maxPart: 0.9, deviations: 0.7 }
 /** Minimum time between two turns, in milliseconds: timers are not more exact. */
 const minTurnMs = 5
 /**
- * The rate grows once no process has had a 429 for `afterMs` milliseconds and for this number of requests, because a part of
- * the limit is then unused. It grows by `partPerRequest` for each of the requests, up to `maxPart`. It does not grow if
+ * The rate grows once no process has had a 429 for `afterMs` milliseconds and for this number of requests: a part of the limit
+ * is then unused. It grows by `partPerRequest` for each of the requests, up to `maxPart`. It does not grow if
  * headers tell how many requests the limit still allows, because headers are more exact.
  */
 const growth = { afterMs: 6000, requests: 200, partPerRequest: 0.0008, maxPart: 0.4 }
@@ -45,9 +45,9 @@ export class RateAgreement {
   #largestGroup: { readonly perSecond: number; readonly processes: number; readonly atMs: number } | undefined
 
   /**
-   * Returns the rate with which the process continues, as `agreedRate` does. All processes together may use more than before
-   * if none was refused for some time, and as much as before if some of them have gone. Without such
-   * headers, a limit for all processes together is found from refused requests (`FoundLimit`).
+   * Returns the rate with which the process continues, as `agreedRate` does. If no request was refused for some time, all
+   * processes together may use more than before. If some processes have gone, the others may use as much as all before.
+   * If headers do not tell how much is left of the limit, it is found from refused requests (`FoundLimit`).
    *
    * @param nowMs monotonic time, in milliseconds
    */

@@ -47,9 +47,9 @@ const leaseRegainedMs = 4000
 /** Part of the latest requests up to which 429s under a lease are taken for chance, if each is followed by an accepted one. */
 const refusedByChance = 0.03
 /**
- * Requests that start late meet in some windows of the service, by a number that deviates with the root of the delay and of
- * the requests per second. To leave room for them, a process leaves out slots in that proportion. Delays up to `fromMs`, and
- * slots that are further apart than `maxApartMs`, do not matter. The delay is a mean, to which each start adds a part.
+ * Requests that start late meet in some windows of the service. Their number deviates with the root of the delay and of the
+ * requests per second. To leave room for them, a process leaves out slots in that proportion. Delays up to `fromMs`, and slots
+ * that are further apart than `maxApartMs`, do not matter. The delay is a mean, to which each start adds a part.
  */
 const leftOut = { factor: 0.4, fromMs: 15, maxApartMs: 2000, partOfStart: 0.1 }
 /** Number of processes between which a limit is divided for the first rate of each. */
@@ -308,8 +308,8 @@ export class RateLimiter {
   }
 
   /**
-   * Notes a request that does not wait for its turn, because the service counts it with the others. However many such
-   * requests there are, the next start is delayed by one interval of the allowed rate, or to the next turn of the process.
+   * Notes a request that does not wait for its turn, because the service counts it with the others. One or several of them
+   * delay the next start by one interval of the allowed rate, or to the next turn of the process.
    */
   onOtherRequest(nowMs: number): void {
     if (this.#hasMadeRoom) return

@@ -39,9 +39,13 @@ interface Row extends SharedRate {
  * The rates of processes on one machine that share a limit: a file with a row for each of them. A process writes its own
  * row only. If two processes have chosen the same row, the one whose row is gone at its next exchange chooses another.
  *
- * A row is a text of 128 bytes: a random id of the process, the time in milliseconds since 1970, requests per second, the
- * part of the requests that is refused, the seconds since the last 429, accepted and refused requests per second, the
- * milliseconds since a request was accepted and until the next request is due, `t` for a trial, and `m` for a maximum.
+ * A row is a text of 128 bytes, with these fields:
+ *
+ * - a random id of the process, and the time in milliseconds since 1970
+ * - requests per second, the part of them that is refused, and the seconds since the last 429
+ * - accepted and refused requests per second
+ * - the milliseconds since a request was accepted, and until the next one is due
+ * - `t` for a trial, and `m` for a maximum
  */
 export class RateTable implements SharedRates {
   readonly #directory: string

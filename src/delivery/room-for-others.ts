@@ -10,7 +10,7 @@ const maxPauseMs = 720_000
 
 /**
  * Decides when a process that uses most of a shared limit leaves a large part of it to the others for a while. A process
- * that came later cannot know if the limit is used by one other process or by forty, so it grows slowly into a limit that
+ * that came later cannot know if the limit is used by one other process or by forty. So it grows slowly into a limit that
  * is full. If the others do not use the room, the process takes it back.
  *
  * Time is monotonic, in milliseconds.

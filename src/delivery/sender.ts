@@ -128,8 +128,8 @@ export class Sender {
   #dispatcher(): Dispatcher {
     const { baseUrl, dispatcher, maxConcurrentRequests } = this.#options
     if (dispatcher !== undefined) return dispatcher
-    // `Delivery` makes at most the first number of requests at a time, and at most the second more at the end, or beside
-    // requests that may be lost.
+    // `Delivery` makes at most the first number of requests at a time. At the end, or beside requests that may be lost, it makes
+    // at most the second number more.
     const maxConnections = maxConcurrentRequests + maxRequestsAtEnd
     this.#connections ??= new Connections(baseUrl.origin, maxConnections, this.#options)
     return this.#connections

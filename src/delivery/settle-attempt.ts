@@ -120,8 +120,8 @@ const partOfProbe = 8
 /** Number of probes in a row that are cut. 100,000 events, the most of a batch, are cut six times to one event if they are alike. */
 const maxCutProbes = 8
 /**
- * Number of probes after a 403 that follow at once while there is only a limited time to deliver, and of probes for which the
- * end of the process waits if some of the events may be the reason.
+ * Number of probes that follow a 403 at once while there is only a limited time to deliver. The end of the process waits for
+ * as many probes if some of the events may be the reason for a refusal.
  */
 const maxProbesAtEnd = 3
 /** Number of accepted requests of which the size is known. */

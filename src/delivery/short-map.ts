@@ -1,8 +1,8 @@
 /**
  * A map with few entries that come and go, such as the requests in flight.
  *
- * A `Map` makes a new table each time that its table is full of entries that have gone, and the old table, with its last
- * entries, refers to the new one. Once V8 counts one of these tables as old, it keeps all later ones until it collects all
+ * A `Map` makes a new table each time that its table is full of entries that have gone. The old table, with its last entries,
+ * refers to the new one. Once V8 counts one of these tables as old, it keeps all later ones until it collects all
  * garbage, although none is in use: with 16 requests at a time, on average 1.5 KB for each request that was ever made.
  */
 export class ShortMap<Key, Value> {

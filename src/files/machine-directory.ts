@@ -14,8 +14,8 @@ const fileName = /^[\da-f]{32}\.(?:rates|license|reader)(?:\.[\da-f]{12})?$/
 type FileHandle = import('node:fs/promises').FileHandle
 
 /**
- * Creates the directory of the files by which the processes of a machine agree, if it is missing, and removes files that
- * are no longer used.
+ * Creates the directory of the files by which the processes of a machine agree, if it is missing. Removes files that are no
+ * longer used.
  *
  * @throws UnsafePath if another user could write to the directory
  * @throws any error from the disk

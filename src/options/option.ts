@@ -5,8 +5,8 @@ import { strictObject } from './strict-object.ts'
 
 /**
  * The definition of an option: its check, its default, its environment variable, and its line in the documentation. Its
- * type and docstring stand in an interface above the definitions, because editors with TypeScript 7 show no docstrings of
- * types that are computed from definitions.
+ * type and docstring stand in an interface above the definitions. Editors with TypeScript 7 show no docstrings of types that
+ * are computed from definitions.
  *
  * `T` is the type of a value.
  */

@@ -91,8 +91,8 @@ export function resolveProxy(given: ProxyEnv | undefined, environment: Environme
 const none: ResolvedProxy = { env: {}, credentials: undefined, unused: undefined }
 
 /**
- * Returns an addition to the reason why there is no connection, if a proxy is used, or if an unused one may be the way
- * to the service. If a certificate is refused, it may be that of an `https://` proxy, to which Node does not apply
+ * Returns an addition to the reason why there is no connection. There is one if a proxy is used, or if an unused proxy may be
+ * the way to the service. If a certificate is refused, it may be that of an `https://` proxy, to which Node does not apply
  * `tls.ca`.
  *
  * @param message message of the error: the worker of the end of the process passes on no more than that and the code

@@ -50,7 +50,7 @@ export interface ShapingOptions {
    * value of a field. The result `undefined` adds nothing.
    *
    * The function runs inside the log call, and should be quick. If it throws, or returns a promise or no object, the
-   * event is shipped without fields of the function, and a warning (`LOGFERRY_CALLBACK_THREW`) reports that once a minute.
+   * event is shipped without the function's fields. A warning (`LOGFERRY_CALLBACK_THREW`) reports that once a minute.
    *
    * @defaultValue none
    */

@@ -125,9 +125,11 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
   maxConcurrentRequests?: number | undefined
   /**
    * Maximum time from the start of a request to the end of its answer, in milliseconds. Integer, 100 to 600 000. A
-   * request that takes longer is aborted and sent again. During `close()` and at the natural end of the process, a request
-   * that has had no answer for five seconds, or for half of the time, is made a second time if the service has answered later
-   * ones. From the status of an answer to its end there are at most five seconds.
+   * request that takes longer is aborted and sent again. From the status of an answer to its end there are at most five
+   * seconds.
+   *
+   * During `close()` and at the natural end of the process, a request without an answer is made a second time after five
+   * seconds, or after half of the time. The service must have answered later requests.
    *
    * @defaultValue 30000
    */
@@ -234,9 +236,9 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
    */
   limits?: LimitsOptions | undefined
   /**
-   * Directory in which the processes of this machine agree on equal shares of the request rate, if the service refuses
-   * requests with 429 or its headers show that the limit is shared. Absolute, or relative to the working directory of
-   * the process. Each process writes 128 bytes every two seconds then. With `limits`, one process reads the license for
+   * Directory in which the processes of this machine agree on equal shares of the request rate. They do so if the service
+   * refuses requests with 429, or if its headers show that the limit is shared. Absolute, or relative to the working
+   * directory of the process. Each process writes 128 bytes every two seconds then. With `limits`, one process reads the license for
    * all that start within ten seconds. `false`: each process adapts alone.
    *
    * The processes must have the same `baseUrl` and `orgId` (of `limits` or of the shipper), or without an `orgId` the

@@ -29,8 +29,8 @@ export interface Report {
   /** Number of requests per second up to which a process asks for each of them, in place of slots of its own. */
   readonly rarePerSecond: number
   /**
-   * True if the process has something to send, and the service has taken no request of it since it joined, or for more than
-   * a round of turns.
+   * True if the process has something to send, and the service has taken no request of the process since it joined. Also if
+   * the last one was more than a round of turns ago.
    */
   readonly isUrgent: boolean
 }

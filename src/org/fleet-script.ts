@@ -1,8 +1,8 @@
 /** Distance between the points of two consecutive slots, by the golden ratio. An even one would leave out every other point. */
 const usualStride = 2654435769
 /**
- * Stands for the distance where processes have turns. The point of a slot is then its number with the bits in reverse, so that
- * a slot of half of the points of a place comes at every other turn of the place.
+ * Stands for the distance if processes have turns. The point of a slot is then its number with the bits in reverse. So a slot
+ * of half of the points of a place comes at every other turn of the place.
  */
 export const strideInTurns = 1
 

@@ -187,8 +187,8 @@ async function storeEvents(ingest: Ingest, deps: IngestDeps): Promise<Ending> {
 }
 
 /**
- * Returns the answer of the ingest endpoint. The specification does not define its body. Its fields are those that
- * clients of the public service that resembles this one read.
+ * Returns the answer of the ingest endpoint. The specification does not define its body. It has the fields that clients of a
+ * similar public service read.
  */
 function ingestAnswer({ body, events, failures }: Ingest, store: Store): Answer {
   const answer = json(200, {
