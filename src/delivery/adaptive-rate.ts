@@ -345,15 +345,7 @@ export class AdaptiveRate {
       this.#troubledPerSecond = successes > 0 ? usedPerSecond : undefined
     }
     this.#refusedAtMs = nowMs
-    if (isProven) {
-      const limitPerSecond = state?.kind === 'steady' ? Math.max(state.limitPerSecond, usedPerSecond) : usedPerSecond
-      const isDemand = !isHeldBack && state === undefined
-      this.#proven = { perSecond: usedPerSecond, limitPerSecond, atMs: nowMs, hasFailed: false, isDemand }
-      if (state === undefined) {
-        const { triedMs, afterSuccesses } = earlierRate
-        this.#earlier = { perSecond: usedPerSecond, untilMs: nowMs + triedMs, afterSuccesses }
-      }
-    }
+    if (isProven) this.#prove(nowMs, usedPerSecond, isHeldBack, state)
     const isOutage = this.#refusals >= outageRefusalsOfSearch
     if (state?.kind === 'finding' && !isOutage) {
       this.#settle(nowMs, state.onRefused(nowMs, this.#refusals))
@@ -385,12 +377,27 @@ export class AdaptiveRate {
     } else {
       const kept = keptAgain + keptMoreIfSlow * Math.max(1 - nowPerSecond / slowPerSecond, 0)
       const perSecond = Math.max(nowPerSecond * (kept + jitter), Math.min(nowPerSecond, this.#minInOutage))
-      if (state.kind === 'steady') this.#becomeSteady(nowMs, perSecond, Math.max(state.limitPerSecond, perSecond))
-      else if (state.kind === 'finding') this.#becomeRecovering(perSecond, Number.POSITIVE_INFINITY)
-      else {
-        const { targetPerSecond, fallbackPerSecond, knownPerSecond } = state
-        this.#becomeRecovering(Math.max(perSecond, minPerSecond), targetPerSecond, fallbackPerSecond, knownPerSecond)
-      }
+      this.#lower(nowMs, perSecond, state)
+    }
+  }
+
+  /** Notes that the rate in use, at which a 429 came, had been proven before. */
+  #prove(nowMs: number, usedPerSecond: number, isHeldBack: boolean, state: State | undefined): void {
+    const limitPerSecond = state?.kind === 'steady' ? Math.max(state.limitPerSecond, usedPerSecond) : usedPerSecond
+    const isDemand = !isHeldBack && state === undefined
+    this.#proven = { perSecond: usedPerSecond, limitPerSecond, atMs: nowMs, hasFailed: false, isDemand }
+    if (state !== undefined) return
+    const { triedMs, afterSuccesses } = earlierRate
+    this.#earlier = { perSecond: usedPerSecond, untilMs: nowMs + triedMs, afterSuccesses }
+  }
+
+  /** Goes on at a lower rate, after a 429 without a success since the last one. A search for the share ends with that. */
+  #lower(nowMs: number, perSecond: number, state: State): void {
+    if (state.kind === 'steady') this.#becomeSteady(nowMs, perSecond, Math.max(state.limitPerSecond, perSecond))
+    else if (state.kind === 'finding') this.#becomeRecovering(perSecond, Number.POSITIVE_INFINITY)
+    else {
+      const { targetPerSecond, fallbackPerSecond, knownPerSecond } = state
+      this.#becomeRecovering(Math.max(perSecond, minPerSecond), targetPerSecond, fallbackPerSecond, knownPerSecond)
     }
   }
 
