@@ -40,7 +40,7 @@ export interface RateExchangeDeps {
     | 'isLeased'
     | 'holdUntil'
     | 'wasThrottledSince'
-    | 'forgetRefusals'
+    | 'forgetRate'
   >
   /** True if events wait for a request. */
   readonly isWaiting: () => boolean
@@ -129,7 +129,7 @@ export class RateExchange {
       const others = await rates.read()
       if (isOver()) return
       const nowMs = monotonicMs()
-      if (others.length === 0) rateLimiter.forgetRefusals()
+      if (others.length === 0) rateLimiter.forgetRate()
       else rateLimiter.join(nowMs, placeInLine(others, allowedPerSecond, rateLimiter.rateToShare(nowMs)?.nextStartMs))
     } catch {
       // `exchange` reports trouble.
@@ -226,7 +226,7 @@ export class RateExchange {
     const wasThrottled = rateLimiter.wasThrottledSince(this.#joinedAtMs)
     this.#joinedAtMs = undefined
     if (wasThrottled) return
-    rateLimiter.forgetRefusals()
+    rateLimiter.forgetRate()
     onAgreed()
   }
 }

@@ -229,7 +229,7 @@ export class RateLimiter {
     const after = this.#limitInForce
     if (after === before) return
     if (after > before) this.#askedUntilMs = Number.NEGATIVE_INFINITY
-    if (before !== Number.POSITIVE_INFINITY) this.#forget()
+    if (before !== Number.POSITIVE_INFINITY) this.forgetRate()
     if (wasLimited) this.#dueMs = Math.min(this.#dueMs, this.#lastRequestMs)
     else this.#countRequests()
   }
@@ -239,7 +239,7 @@ export class RateLimiter {
    * gone.
    */
   forgetRefusals(): void {
-    this.#forget()
+    this.forgetRate()
     this.#askedUntilMs = Number.NEGATIVE_INFINITY
   }
 
@@ -248,14 +248,15 @@ export class RateLimiter {
     return this.#throttledAtMs >= ms
   }
 
-  #forget(): void {
+  /** Forgets the rate that 429s have taught, or on which this process has agreed with others. */
+  forgetRate(): void {
     this.#learned.forget()
     this.#turn = undefined
   }
 
   /** Sets the slots to use from now on; `undefined` leaves only the limit. */
   setLease(lease: Lease | undefined): void {
-    if ((this.#lease === undefined) !== (lease === undefined)) this.#forget()
+    if ((this.#lease === undefined) !== (lease === undefined)) this.forgetRate()
     this.#lease = lease
   }
 
@@ -600,7 +601,7 @@ export class RateLimiter {
     const before = this.#limitInForce
     const wasLimited = this.#allowed !== Number.POSITIVE_INFINITY
     this.#headerLimit.onAnswer(nowMs, answer, answer.throttled)
-    if (this.#limitInForce > before) this.#forget()
+    if (this.#limitInForce > before) this.forgetRate()
     if (!wasLimited) this.#countRequests()
   }
 

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { agreedRate, placeInLine, RateAgreement } from '../../src/delivery/rate-agreement.ts'
 import { RateExchange, type RateExchangeDeps, type SharedRates } from '../../src/delivery/rate-exchange.ts'
-import type { SharedRate } from '../../src/delivery/rate-limiter.ts'
+import { RateLimiter, type SharedRate } from '../../src/delivery/rate-limiter.ts'
 import type { Shipper, ShipperOptions } from '../../src/index.ts'
 import { resolveOptions } from '../../src/options/resolve.ts'
 import type { ResolvedRates } from '../../src/options/resolved-options.ts'
@@ -276,7 +276,7 @@ function exchangeOf(rates: SharedRates, rateLimiter: Partial<RateExchangeDeps['r
     isLeased: false,
     holdUntil: () => {},
     wasThrottledSince: () => false,
-    forgetRefusals: () => {},
+    forgetRate: () => {},
   }
   return new RateExchange({
     rates,
@@ -375,7 +375,7 @@ describe('a process that takes its place in line', () => {
         },
         rateToShare: () => rate(1),
         join: () => calls.push('join'),
-        forgetRefusals: () => calls.push('forget'),
+        forgetRate: () => calls.push('forget'),
         holdUntil: ms => calls.push(ms > 0 ? 'hold' : 'go on'),
       },
     )
@@ -438,7 +438,7 @@ describe('the rate with which a process joined others', () => {
       {
         rateToShare: () => own,
         wasThrottledSince: () => wasThrottled,
-        forgetRefusals: () => forgotten++,
+        forgetRate: () => forgotten++,
       },
     )
     await exchange.join()
@@ -454,6 +454,30 @@ describe('the rate with which a process joined others', () => {
     ['is held back', rate(1)],
   ])('is forgotten once the others have gone, if the process %s', async (_, own) => {
     expect(await afterOthersHaveGone(own, false)).toBe(1)
+  })
+
+  it('is forgotten, and a wait that the service has asked for before is not', async () => {
+    let others: readonly SharedRate[] = [rate(2)]
+    const rateLimiter = new RateLimiter()
+    const startMs = performance.now()
+    rateLimiter.onStart(startMs)
+    rateLimiter.onAnswer(startMs, { throttled: true, retryAfterMs: 60_000 })
+    await sleep(10)
+    const exchange = new RateExchange({
+      rates: ratesOf(() => others),
+      rateLimiter,
+      isWaiting: () => true,
+      onAgreed: () => {},
+      onTrouble: () => {},
+      random: () => 0,
+    })
+    await exchange.join()
+    expect(rateLimiter.inForce(performance.now()).because).toBe('throttled')
+    others = []
+    await sleep(500)
+    exchange.close()
+    expect(rateLimiter.inForce(performance.now()).because).toBe('none')
+    expect(rateLimiter.notBeforeMs(performance.now())).toBeGreaterThanOrEqual(startMs + 60_000)
   })
 
   it('stays if the service has refused requests since', async () => {
