@@ -345,7 +345,7 @@ export class LogferryTransport extends TransportStream {
     })
   }
 
-  /** Flushes, where the stack is nearly used up, too: once it is free again. */
+  /** Flushes. If the stack is nearly used up, flushes once it is free again. */
   #flushInBackground(): Promise<void> {
     return this.shipper.flushInBackground().catch(() => this.shipper.flushInBackground())
   }
