@@ -162,7 +162,7 @@ describe('a dispatcher of the application', () => {
           ++requests === 1 ? misbehave(error, handler) : agent.dispatch(options, handler as never),
       }
       const unhandled = unhandledErrors()
-      const options = { dispatcher: dispatcher as never, requestTimeoutMs: 100, maxRetryDelayMs: 10 }
+      const options = { dispatcher: dispatcher as never, requestTimeoutMs: 500, maxRetryDelayMs: 10 }
       const shipper = shipping.ship(options)
       shipper.ship({ n: 1 })
       expect(await shipper.close()).toEqual({ complete: true, pending: 0 })

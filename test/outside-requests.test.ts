@@ -114,7 +114,7 @@ it('leaves no asynchronous resource that Jest reports as an open handle', async 
     const open = new Map()
     const hook = createHook({ init: (id, type) => open.set(id, type), destroy: id => open.delete(id) }).enable()
     await import('./dist/index.js')
-    await new Promise(resolve => setTimeout(resolve))
+    await new Promise(resolve => setTimeout(resolve, 100)) // resources are destroyed some turns later
     hook.disable()
     console.log([...open.values()].filter(type => type === 'logferry' || type.startsWith('bound')))
   `)

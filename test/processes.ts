@@ -23,6 +23,7 @@ export const alone: readonly string[] = [
   'test/files/scratch-buffers.test.ts',
   'test/http/addresses.test.ts',
   'test/http/connections.test.ts',
+  'test/license-reader.test.ts',
   'test/log-call.test.ts',
   'test/org/fleet-simulation.test.ts',
   'test/org/fleet.test.ts',

@@ -25,10 +25,14 @@ const source = (options: string) => `${core(options)}
   const closingAtMs = performance.now()
   await shipper.close({ timeoutMs: 100 })
   const closedWithinMs = performance.now() - closingAtMs
-  await new Promise(resolve => setTimeout(resolve, 50)) // time for canceled work to report its end
   const pipes = ['PipeWrap', 'TTYWrap']
+  const resources = () => process.getActiveResourcesInfo().filter(name => !pipes.includes(name))
+  // Canceled work needs some time to report its end.
+  for (let wait = 0; wait < 20 && (wait === 0 || resources().length > 0); wait++) {
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
   console.log(JSON.stringify({
-    resources: process.getActiveResourcesInfo().filter(name => !pipes.includes(name)),
+    resources: resources(),
     isLate: closedWithinMs > 900,
     wereSockets: sockets.length > 0,
     openSockets: sockets.filter(socket => !socket.destroyed).length,
