@@ -15,39 +15,47 @@ export function httpFields(value: object, mayReadOn = always): object | undefine
   const kind = fetchKind(value)
   if (kind === 'Headers') return allHeaders(value as Iterable<unknown>, mayReadOn)
   if (kind !== undefined) return fetchFields(value, kind)
-  if (isProxy(value) || 'toJSON' in value) return undefined
-  const message = value as Fields
-  const fields = fieldsOf(message)
-  if (fields !== undefined) return fields
-  // Fastify wraps the message of `node:http`, and Hono the request of `fetch`.
-  const { raw } = message
-  if (!isObject(raw)) return undefined
-  if (typeof message.header === 'function' && fetchKind(raw) === 'Request') return fetchFields(raw, 'Request')
-  if (isProxy(raw)) return undefined
-  const rawFields = fieldsOf(raw)
-  return rawFields && { ...idOf(message), ...rawFields }
+  return fieldsReader(value)?.()
 }
 
 const always = (): boolean => true
 
-/** True if `httpFields` has fields of an object. Reads no headers of `fetch`. */
+/** True if `httpFields` has fields of an object. Reads no headers. */
 export function isHttp(value: object): boolean {
-  return fetchKind(value) !== undefined || httpFields(value) !== undefined
+  return fetchKind(value) !== undefined || fieldsReader(value) !== undefined
+}
+
+/** Returns a function that reads the fields of a message of `node:http`, or `undefined` for any other object. */
+function fieldsReader(value: object): (() => object) | undefined {
+  if (isProxy(value) || 'toJSON' in value) return undefined
+  const message = value as Fields
+  const reader = readerOf(message) ?? redirectableReader(message)
+  if (reader !== undefined) return reader
+  // Fastify wraps the message of `node:http`, and Hono the request of `fetch`.
+  const { raw } = message
+  if (!isObject(raw)) return undefined
+  if (typeof message.header === 'function' && fetchKind(raw) === 'Request') return () => fetchFields(raw, 'Request')
+  const rawReader = isProxy(raw) ? undefined : readerOf(raw)
+  return rawReader && (() => ({ ...idOf(message), ...rawReader() }))
 }
 
 /** Recognizes messages by their fields, because they have several classes. No class has to be loaded for this check. */
-function fieldsOf(message: Fields): object | undefined {
-  if ('rawHeaders' in message && 'httpVersion' in message) return incomingFields(message)
-  if ('headersSent' in message && typeof message.getHeader === 'function') return outgoingFields(message)
-  return '_redirectCount' in message ? redirectableFields(message) : undefined
+function readerOf(message: Fields): (() => object) | undefined {
+  if ('rawHeaders' in message && 'httpVersion' in message) return () => incomingFields(message)
+  const isOutgoing = 'headersSent' in message && typeof message.getHeader === 'function'
+  return isOutgoing ? () => outgoingFields(message) : undefined
 }
 
 /**
- * Returns the fields of a request that follow-redirects makes, in whose internals are all headers. The errors of axios
- * have such a request if no answer came.
+ * Recognizes a request that follow-redirects makes, in whose internals are all headers. The errors of axios have such a
+ * request if no answer came. If `node:http` refuses the request, only its options tell where it was to go.
  */
-function redirectableFields({ _currentRequest: request }: Fields): object | undefined {
-  return isObject(request) && !isProxy(request) ? fieldsOf(request) : undefined
+function redirectableReader(message: Fields): (() => object) | undefined {
+  if (!('_redirectCount' in message)) return undefined
+  const { _currentRequest: request, _options: options } = message
+  if (isObject(request)) return isProxy(request) ? undefined : readerOf(request)
+  if (!isObject(options) || isProxy(options)) return undefined
+  return () => ({ method: options.method, url: urlOf(options.path) })
 }
 
 function incomingFields(message: Fields): object {

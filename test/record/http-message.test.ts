@@ -134,6 +134,19 @@ describe('an HTTP request or response as metadata', () => {
     expect(JSON.stringify(event)).not.toContain('hunter')
   })
 
+  it('may be one that follow-redirects could not make', async () => {
+    class RedirectableRequest {
+      readonly _redirectCount = 0
+      readonly _options = { method: 'GET', path: '/x', headers: secrets }
+    }
+    await using logging = await startLogging()
+    logging.logger.error('call failed', { request: new RedirectableRequest() })
+    await logging.ended()
+    const [event] = logging.emulator.events('d')
+    expect(event).toMatchObject({ message: 'call failed', request: { method: 'GET', url: '/x' } })
+    expect(JSON.stringify(event)).not.toContain('hunter')
+  })
+
   it('may come from Fastify, wrapped, raw or injected', async () => {
     await using logging = await startLogging()
     const app = Fastify()
