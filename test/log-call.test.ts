@@ -298,6 +298,45 @@ it.each<[string, (logger: winston.Logger) => void]>([
   expect(JSON.stringify(shipping.emulator.events('d').at(-1))).toMatch(/"(message|body)":/)
 })
 
+/** A class whose fields are hidden by its `toJSON`. */
+class Told {
+  toJSON() {
+    return { id: 7 }
+  }
+}
+
+it.each<[string, (fields: object) => object]>([
+  ['an object with a toJSON of its class', fields => Object.assign(new Told(), fields)],
+  ['an Error with a toJSON', fields => Object.assign(new Error('m'), fields, { toJSON: () => ({ id: 7 }) })],
+])('%s, with 200,000 fields that Winston has merged, is not read to its end, and shows none', async (_, made) => {
+  await using shipping = await startShipping()
+  const transport = new LogferryTransport({ shipper: shipping.ship() })
+  const logger = winston.createLogger({ format: asIs, transports: [transport] })
+  const infos: object[] = []
+  logger.on('data', info => infos.push(info))
+  logger.error('told', made(objectOf(200_000, 'secret')))
+  expect(Math.min(...[1, 2, 3].map(() => cpuMs(() => transport.log(infos[0] as object))))).toBeLessThan(200)
+  await transport.shipper.flush()
+  const [event] = shipping.emulator.events('d')
+  expect(event).toMatchObject({ message: expect.stringContaining('told'), logferry: { cut: true } })
+  expect(JSON.stringify(event)).not.toContain('secret')
+})
+
+it('objects that look like requests of follow-redirects, each in the next, are read once', async () => {
+  await using shipping = await startShipping()
+  const shipper = shipping.ship()
+  let reads = 0
+  class Endless {
+    readonly _redirectCount = 0
+    get _currentRequest() {
+      reads++
+      return new Endless()
+    }
+  }
+  shipper.ship({ message: 'm', request: new Endless() })
+  expect(reads).toBe(1)
+})
+
 it.each<[string, RegExp[]]>([
   ['ten patterns', Array.from({ length: 10 }, (_, n) => new RegExp(`[a-z]+${n}@[a-z]+\\.com`, 'g'))],
   ['a hundred', Array.from({ length: 100 }, (_, n) => new RegExp(`[a-z]+${n}@[a-z]+\\.com`, 'g'))],

@@ -179,6 +179,46 @@ describe('an argument of a class with a toJSON', () => {
     expect(failed.metadata).toEqual({ stack: told.stack, code: told.code, config: told.config })
   })
 
+  it.each([
+    ['under another name', { key: 'meta' }, { meta: { id: 7, level: 'hidden' } }],
+    ['but for some', { fillExcept: ['level', 'message', 'id'] }, { metadata: { id: 7, level: 'hidden' } }],
+    ['in part', { fillWith: ['id'] }, { metadata: { id: 7, level: 'hidden' } }],
+  ])('is shipped so where format.metadata() has moved its fields %s', async (_, options, expected) => {
+    const event = await arrived(metadata(options), logger => logger.info('signed in', new User()))
+    expect(event).toEqual({ ...anyTime, message: 'signed in', ...expected })
+    const failed = await arrived(metadata({ key: 'meta' }), logger =>
+      logger.error('failed', new RequestError('refused')),
+    )
+    expect(failed.meta).toEqual({ stack: told.stack, code: told.code, config: told.config })
+  })
+
+  it('is shipped so if the result of the method cannot be read', async () => {
+    class Broken extends User {
+      override toJSON() {
+        return Object.defineProperty({ id: 7, message: '', level: '' }, 'id', { get: () => expect.unreachable('now') })
+      }
+    }
+    const event = await arrived(undefined, logger => logger.info('signed in', new Broken()))
+    const id = expect.stringMatching(/^\[Throws: .*now/)
+    expect(event).toEqual({ ...anyTime, message: 'signed in', body: { id, message: '', level: '' } })
+  })
+
+  it('does not show what a format has set, nor the metadata of the logger', async () => {
+    class Account {
+      readonly id = 7
+      toJSON() {
+        return { id: this.id, password: 'secret', service: 'hidden', message: 'hidden' }
+      }
+    }
+    const masked = winston.format(info => Object.assign(info, { password: '***' }))()
+    const shop = { service: 'shop' }
+    const event = await arrived(masked, logger => logger.child(shop).info('signed in', new Account()))
+    expect(event).toEqual({ ...anyTime, message: 'signed in', id: 7, password: '***', ...shop })
+    const own = { ...new Account(), password: 'secret', toJSON: () => new Account().toJSON() }
+    const other = await arrived(masked, logger => logger.child(shop).info('signed in', own))
+    expect(other).toEqual({ ...anyTime, message: 'signed in', id: 7, password: '***', ...shop })
+  })
+
   it('is shipped so beside other arguments, which are in splat', async () => {
     const event = await arrived(undefined, logger => logger.info('signed in', new User(), 'by token'))
     expect(event).toEqual({ ...anyTime, message: 'signed in', id: 7, splat: ['by token'] })
@@ -220,6 +260,21 @@ describe('an argument of a class with a toJSON', () => {
   it('keeps an Error recognizable, and hides its request, as axios needs it', async () => {
     const event = await arrived(undefined, logger => logger.error('call failed', new RequestError('refused')))
     expect(event).toEqual({ ...told, message: 'call failed refused', error: { name: 'Error', message: 'refused' } })
+  })
+
+  it('is shipped once, and asked once, if it is an Error without fields', async () => {
+    let calls = 0
+    class ToldError extends Error {
+      toJSON() {
+        calls++
+        return { name: this.name, message: this.message, code: 'E_TOLD' }
+      }
+    }
+    const event = await arrived(undefined, logger => logger.error('call failed', new ToldError('refused')))
+    const error = { name: 'Error', message: 'refused', code: 'E_TOLD' }
+    expect(event).toEqual({ ...anyTime, level: 'error', message: 'call failed refused', stack: told.stack, error })
+    await arrived(winston.format(info => info)(), logger => logger.error(new ToldError('refused')))
+    expect(calls).toBe(2)
   })
 
   it('hides the same of an Error that format.errors() has taken apart', async () => {

@@ -17,7 +17,7 @@ const namesPerUnit = 8
  * The fields of an Error that are worth keeping, each named once, and a way to read them. Reading a field may call a
  * getter, which may throw.
  */
-interface ErrorFields {
+export interface ErrorFields {
   readonly names: readonly string[]
   /** Number of all fields, including fields beyond the limits. */
   readonly total: number

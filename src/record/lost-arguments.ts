@@ -161,7 +161,7 @@ export function unmerge(event: Info): void {
  * an HTTP request.
  */
 function isOpaque(argument: Info): boolean {
-  if (isRecord(argument as object)) return false
+  if (isRecord(argument as object) || isError(argument)) return false
   return (hasContent(argument) && Object.keys(argument).length === 0) || isHttp(argument)
 }
 

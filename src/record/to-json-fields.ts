@@ -1,50 +1,120 @@
-import { errorFields, isError } from './error-fields.ts'
+import { type ErrorFields, errorFields, isError } from './error-fields.ts'
+import { isHttp } from './http-message.ts'
 import { isRecord } from './is-plain-data.ts'
+import { markFieldsLeftOut } from './left-out.ts'
 import { argumentsOf } from './lost-arguments.ts'
 import { isReadSlowly } from './own-copy.ts'
+import type { PlainObject } from './plain.ts'
 import { bytesOf } from './special-value.ts'
 import { throwsStub } from './stub.ts'
 import { handleRejection } from './unheard-rejection.ts'
-import type { Info } from './winston-info.ts'
+import { type Info, loggedLevel, splat } from './winston-info.ts'
 
 type WithToJson = Info & { toJSON(name: string): unknown }
 
 /** Fields of an info that are Winston's, whatever the object that it merged calls so. */
 const winstonsFields = new Set(['level', 'message'])
+/** Maximum number of fields of an info among which a group is looked for that `format.metadata()` has made. */
+const maxSearched = 100
 
 /**
  * Copies the fields of an info. If the info has a `toJSON`, the result of that method replaces the fields of the object
  * that brought the method.
  *
  * Winston merges the methods of an argument, too, and some errors have a `toJSON` of their own: those of axios before
- * version 1, for example. Such a method returns neither the level nor the metadata of the logger, so these stay.
+ * version 1, for example. Such a method returns neither the level nor the metadata of the logger, so these stay. So do
+ * fields that a format has set or changed: the result may show what the format hides.
  *
  * Winston does not merge the methods of a class. The result of such a `toJSON` replaces the fields that Winston has
- * merged, unless a format has changed one of them: the result would show what the format hides. `format.metadata()` may
- * have moved the fields.
+ * merged, unless a format has changed one of them. `format.metadata()` may have moved the fields.
+ *
+ * @param described the fields of the first argument, if that is an Error
  */
-export function toJsonFields(info: Info): Info {
-  if (hasToJson(info)) return replaced(info, resultOf(info), namesOfOwner(info))
+export function toJsonFields(info: Info, described: ErrorFields | undefined): Info {
+  if (hasToJson(info)) return withOwnResult(info)
   const [first] = argumentsOf(info)
   if (!hasToJson(first)) return { ...info }
-  const fields = toldFields(info, first)
-  const { metadata } = info
-  const isMoved =
-    typeof metadata === 'object' && metadata !== null && isRecord(metadata) && !Object.hasOwn(first, 'metadata')
-  return isMoved ? { ...fields, metadata: toldFields(metadata, first) } : fields
+  if (isError(first)) return hideMerged({ ...info }, first, described)
+  return isSequence(first) ? { ...info } : withResult(info, first)
 }
 
-/** Returns a copy of fields in which those that were merged from an argument are as its `toJSON` tells them. */
-function toldFields(fields: Info, argument: WithToJson): Info {
-  if (isError(argument)) return hideFields({ ...fields }, argument)
-  if (bytesOf(argument) !== undefined || !isMergedUnchanged(argument, fields)) return { ...fields }
-  const result = resultOf(argument)
-  if (result === argument) return { ...fields }
-  return { ...replaced(fields, result, Object.keys(argument)), message: fields.message }
+/** True if Winston has merged fields of an argument that are not to be shipped as they are. */
+export function mergesHiddenFields(info: Info): boolean {
+  const [first] = argumentsOf(info)
+  if (typeof first !== 'object' || first === null || isSequence(first)) return false
+  return hasToJson(first) || (!isRecord(first) && isHttp(first))
+}
+
+/** True for an array or bytes, of which Winston makes a field for each item. */
+function isSequence(argument: object): boolean {
+  return Array.isArray(argument) || bytesOf(argument) !== undefined
+}
+
+/** Returns an info without the fields that Winston has merged, if telling which are to be shipped takes too long. */
+export function withoutMerged(info: Info, total: number): Info {
+  const { level, message, [loggedLevel]: logged, [splat]: args } = info
+  const fields: Info = { level, message, [loggedLevel]: logged, [splat]: args, logferry: { cut: true } }
+  markFieldsLeftOut(fields as PlainObject, total)
+  return fields
 }
 
 function hasToJson(value: unknown): value is WithToJson {
   return typeof value === 'object' && value !== null && typeof (value as Info).toJSON === 'function'
+}
+
+/** Returns a copy of an info in which the result of its own `toJSON` takes the place of the fields that brought it. */
+function withOwnResult(info: WithToJson): Info {
+  const [first] = argumentsOf(info)
+  if (!hasToJson(first) || first.toJSON !== info.toJSON) return replaced(info, resultOf(info), Object.keys(info))
+  const merged = Object.keys(first).filter(name => isMergedUnchanged(info, first, name) || hasAccessor(first, name))
+  return replaced(info, resultOf(info), merged)
+}
+
+/** Returns a copy of an info in which the fields of an argument are as its `toJSON` tells them. */
+function withResult(info: Info, argument: WithToJson): Info {
+  const names = Object.keys(argument).filter(name => !winstonsFields.has(name))
+  if (isReadSlowly(argument, names)) return withoutMerged(info, names.length)
+  const at = names.length === 0 ? undefined : placeOf(info, argument, names)
+  const result = at && resultOf(argument)
+  if (at === undefined || result === argument) return { ...info }
+  if (at.group === undefined) return { ...replaced(info, result, names), message: info.message }
+  const group = info[at.group] as Info
+  const rest = Object.fromEntries(at.inRoot.map(name => [name, undefined]))
+  return { ...info, ...rest, [at.group]: { ...replaced(group, result, names), message: group.message } }
+}
+
+/** A place in an info where the fields of an argument are: the root, or a group, and possibly some in the root. */
+interface Place {
+  readonly group?: string
+  readonly inRoot: readonly string[]
+}
+
+/** Returns the place of the fields of an argument, or `undefined` if a format has changed or removed one of them. */
+function placeOf(info: Info, argument: Info, names: readonly string[]): Place | undefined {
+  const moved = names.filter(name => !isMergedUnchanged(info, argument, name))
+  if (moved.length === 0) return { inRoot: names }
+  const isMovedTo = (group: string) => moved.every(name => isMergedUnchanged(info[group] as Info, argument, name))
+  const group = groupsOf(info, argument).find(isMovedTo)
+  return group === undefined ? undefined : { group, inRoot: names.filter(name => !moved.includes(name)) }
+}
+
+/** Returns the names of the groups into which a format may have moved the fields of an argument. */
+function groupsOf(info: Info, argument: Info): string[] {
+  return Object.keys(info)
+    .slice(0, maxSearched)
+    .filter(name => {
+      const group = info[name]
+      return typeof group === 'object' && group !== null && group !== argument[name] && isRecord(group)
+    })
+}
+
+/** True if Winston has merged a field of an argument into `fields`, and no format has changed it. */
+function isMergedUnchanged(fields: Info, argument: Info, name: string): boolean {
+  return Object.hasOwn(fields, name) && Object.is(fields[name], argument[name])
+}
+
+function hasAccessor(object: object, name: string): boolean {
+  return Object.getOwnPropertyDescriptor(object, name)?.get !== undefined
 }
 
 /** Returns the result of a `toJSON`, or a stub if the method throws. */
@@ -58,39 +128,55 @@ function resultOf(owner: WithToJson): unknown {
   }
 }
 
-/** Returns a copy of an info in which the result of a `toJSON` takes the place of the fields with these names. */
+/**
+ * Returns a copy of an info in which the result of a `toJSON` takes the place of the fields with these names. Other
+ * fields stay. A result that is no group of fields becomes the body.
+ */
 function replaced(info: Info, result: unknown, names: readonly string[]): Info {
-  const isGroup = typeof result === 'object' && result !== null && isRecord(result)
-  const returned = isGroup && !isReadSlowly(result) ? result : { body: result }
-  const hidden = names.filter(name => !winstonsFields.has(name)).map(name => [name, undefined])
-  const fields: Info = { ...info, ...Object.fromEntries(hidden), ...returned, toJSON: undefined }
-  fields.message ??= info.message
-  return fields
+  const owners = new Set(names.filter(name => !winstonsFields.has(name)))
+  const hidden = Object.fromEntries([...owners].map(name => [name, undefined]))
+  const returned = fieldsOfResult(result)
+  if (returned === undefined) return { ...info, ...hidden, body: result, toJSON: undefined }
+  const isFree = (name: string) => owners.has(name) || info[name] === undefined
+  const told = Object.entries(returned).filter(([name]) => isFree(name))
+  return { ...info, ...hidden, ...Object.fromEntries(told), toJSON: undefined }
 }
 
-/** Returns the names of the fields of the object that brought the `toJSON` of an info. */
-function namesOfOwner(info: WithToJson): string[] {
-  const [first] = argumentsOf(info)
-  return Object.keys(hasToJson(first) && first.toJSON === info.toJSON ? first : info)
+/** Returns a copy of the result of a `toJSON`, if it is a group of fields that can be read. */
+function fieldsOfResult(result: unknown): Info | undefined {
+  try {
+    const isGroup = typeof result === 'object' && result !== null && isRecord(result)
+    return isGroup && !isReadSlowly(result) ? { ...result } : undefined
+  } catch {
+    return undefined // a getter or a proxy threw; only that field becomes a stub when the event becomes a line
+  }
 }
 
-/** True if Winston has merged an object, and all of its fields are as they were. */
-function isMergedUnchanged(argument: Info, info: Info): boolean {
-  const names = Object.keys(argument).filter(name => !winstonsFields.has(name))
-  return names.length > 0 && names.every(name => Object.hasOwn(info, name) && Object.is(info[name], argument[name]))
+/** As `hideFields`, for an Error that Winston has merged. `format.metadata()` may have moved its fields. */
+function hideMerged(fields: Info, error: Error, described: ErrorFields | undefined): Info {
+  const own = error as unknown as Info
+  const moved = Object.keys(own).filter(name => !Object.hasOwn(fields, name))
+  for (const name of groupsOf(fields, own)) {
+    const group = fields[name] as Info
+    if (moved.some(each => isMergedUnchanged(group, own, each)))
+      fields[name] = hideFields({ ...group }, error, described)
+  }
+  return hideFields(fields, error, described)
 }
 
 /**
  * Changes the fields that were copied from an Error to what the `toJSON` of the Error tells, except for fields that a
  * format has changed. Returns the fields.
+ *
+ * @param described the fields of the Error, if they were read before
  */
-export function hideFields(fields: Info, error: Error): Info {
+export function hideFields(fields: Info, error: Error, described?: ErrorFields): Info {
   if (!hasToJson(error)) return fields
   const own: Info = error
-  const { names, read } = errorFields(error)
+  const { names, read } = described ?? errorFields(error)
   const told = new Set(names)
-  for (const name of Object.keys(error)) {
-    if (winstonsFields.has(name) || !Object.is(fields[name], own[name])) continue
+  for (const name of Object.keys(own)) {
+    if (winstonsFields.has(name) || !isMergedUnchanged(fields, own, name)) continue
     fields[name] = told.has(name) ? read(name) : undefined
   }
   return fields

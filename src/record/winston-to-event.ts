@@ -1,14 +1,17 @@
 import { type Severity, severityOfLevel } from '../accounting/severity.ts'
 import { noteOriginal } from './copied-from.ts'
-import { errorFields, isError } from './error-fields.ts'
+import { type ErrorFields, errorFields, isError } from './error-fields.ts'
 import { isRecord } from './is-plain-data.ts'
 import { logstashFields } from './logstash.ts'
-import { areArgumentsFound, bringsToJson, lostArguments, mergedError, unmerge } from './lost-arguments.ts'
+import { areArgumentsFound, argumentsOf, bringsToJson, lostArguments, mergedError, unmerge } from './lost-arguments.ts'
 import { isNameLost, lostFields, nameInStack } from './lost-error.ts'
 import { isReadSlowly } from './own-copy.ts'
-import { hideFields, toJsonFields } from './to-json-fields.ts'
+import { hideFields, mergesHiddenFields, toJsonFields, withoutMerged } from './to-json-fields.ts'
 import { type TraceIds, traceFlagsHex } from './trace-context.ts'
 import { type Info, loggedLevel } from './winston-info.ts'
+
+/** Maximum number of fields of an info that is copied. V8 takes some 10 ms for so many. */
+const maxCopied = 20_000
 
 const isEnumerable = Object.prototype.propertyIsEnumerable
 
@@ -29,15 +32,25 @@ const isEnumerable = Object.prototype.propertyIsEnumerable
  * - A colored level: the level that was logged.
  * - `trace`: added, unless `info` has a `trace_id`.
  *
- * An info with accessors that take long is not repaired: the repairs read them without a limit.
+ * An info with very many fields, or with accessors that take long, is not repaired: the repairs read all of them.
  */
 export function winstonToEvent(info: Info, trace: TraceIds | undefined, origin?: Error): object {
   try {
     if (origin === undefined && isEvent(info) && (trace === undefined || info.trace_id !== undefined)) return info
-    if (isReadSlowly(info, isError(info) ? errorFields(info).names : undefined)) return info
-    return repaired(info, trace, origin)
+    const described = isError(info) ? errorFields(info) : undefined
+    const names = described?.names ?? Object.keys(info)
+    if (names.length > maxCopied || isReadSlowly(info, names)) return unrepaired(info, names)
+    return repaired(info, described, trace, origin)
   } catch {
-    return info // a getter threw; only that field becomes a stub when the event becomes a line
+    return unrepaired(info) // a getter threw; only that field becomes a stub when the event becomes a line
+  }
+}
+
+function unrepaired(info: Info, names?: readonly string[]): Info {
+  try {
+    return !isError(info) && mergesHiddenFields(info) ? withoutMerged(info, (names ?? Object.keys(info)).length) : info
+  } catch {
+    return info
   }
 }
 
@@ -75,8 +88,17 @@ function isEvent(info: Info): boolean {
   )
 }
 
-function repaired(info: Info, trace: TraceIds | undefined, origin: Error | undefined): Info {
-  const event = noteOriginal<Info>(isError(info) ? fieldsOf(info) : toJsonFields(info), info)
+/** @param described the fields of `info`, if it is an Error */
+function repaired(
+  info: Info,
+  described: ErrorFields | undefined,
+  trace: TraceIds | undefined,
+  origin: Error | undefined,
+): Info {
+  const [first] = argumentsOf(info)
+  const describedFirst = isError(first) ? errorFields(first) : undefined
+  const fields = isError(info) ? fieldsOf(info, described) : toJsonFields(info, describedFirst)
+  const event = noteOriginal<Info>(fields, info)
   if (typeof info[loggedLevel] === 'string') event.level = info[loggedLevel]
   if (!Object.hasOwn(info, 'message')) Object.assign(event, logstashFields(info))
   if (origin !== undefined) Object.assign(hideFields(event, origin), lostFields(event, origin))
@@ -84,9 +106,9 @@ function repaired(info: Info, trace: TraceIds | undefined, origin: Error | undef
   // The event lacks the fields that a `toJSON` has replaced, by which a merged argument is recognized.
   const lost = lostArguments(bringsToJson(info) ? info : event)
   unmerge(event)
-  const error = mergedError(event)
+  const error = mergedError(info)
   repairMessage(event, lost)
-  if (error !== undefined) event.error ??= fieldsBeside(error)
+  if (error !== undefined) event.error ??= fieldsBeside(error, describedFirst)
   if (lost.length > 0) event.splat ??= lost
   if (trace !== undefined && event.trace_id === undefined) {
     event.trace_id = trace.traceId
@@ -97,8 +119,8 @@ function repaired(info: Info, trace: TraceIds | undefined, origin: Error | undef
 }
 
 /** Returns the fields of an Error as an event. Winston has put the level and the default metadata on the Error. */
-function fieldsOf(info: Error): Info {
-  const { names, read } = errorFields(info)
+function fieldsOf(info: Error, described = errorFields(info)): Info {
+  const { names, read } = described
   const symbols = Object.getOwnPropertySymbols(info).map(symbol => [symbol, (info as unknown as Info)[symbol]])
   return {
     level: undefined,
@@ -138,8 +160,8 @@ function repairText(event: Info, metadata: object, text: string): void {
  * Returns the fields of an Error that Winston has not merged into the info. Merged fields stay as the formats left
  * them.
  */
-function fieldsBeside(error: Error): Info {
-  const { names, read } = errorFields(error)
+function fieldsBeside(error: Error, described = errorFields(error)): Info {
+  const { names, read } = described
   const isLost = (name: string) => name !== 'stack' && name !== 'cause' && !isEnumerable.call(error, name)
   return Object.fromEntries(['name', 'message', ...names.filter(isLost)].map(name => [name, read(name)]))
 }
