@@ -277,6 +277,19 @@ describe('an argument of a class with a toJSON', () => {
     expect(calls).toBe(2)
   })
 
+  it('does not show in another field what a format has masked in an Error', async () => {
+    class LoginError extends Error {
+      readonly password = 'secret'
+      toJSON() {
+        return { password: this.password, credentials: { password: this.password } }
+      }
+    }
+    const masked = winston.format(info => Object.assign(info, { password: '***' }))()
+    const event = await arrived(masked, logger => logger.error('login failed', new LoginError('refused')))
+    expect(event).toMatchObject({ password: '***', error: { name: 'Error', message: 'refused' } })
+    expect(JSON.stringify(event)).not.toContain('secret')
+  })
+
   it('hides the same of an Error that format.errors() has taken apart', async () => {
     const event = await arrived(combine(withStack, json()), logger => logger.error(new RequestError('refused')))
     expect(event).toEqual({ ...told, message: 'refused', name: 'Error' })
@@ -311,6 +324,23 @@ describe('an argument that is no metadata, but of which Winston makes a field fo
   it('is in splat also if the message has the same text', async () => {
     const event = await arrived(splat(), log('hello ann', 'ann'))
     expect(event).toEqual({ ...anyTime, message: 'hello ann', splat: ['ann'] })
+  })
+
+  it.each<[string, unknown[], string]>([
+    ['the only one', ['card %s', '4111'], 'card ****'],
+    ['a number', ['card %d', 4111], 'card ****'],
+    ['the first', ['%s paid by %s', '4111', 'ann'], '**** paid by ann'],
+    [
+      'one after an Error',
+      ['%s for %s', Object.assign(new Error('no'), { stack: 'Error: no' }), '4111'],
+      '[Error: no] for ****',
+    ],
+    ['one with a token', ['card %s', '4111 at 100%d'], 'card **** at 100%d'],
+  ])('is not shipped if a format has masked it within the message, as %s', async (_, args, message) => {
+    const masked = winston.format(info =>
+      Object.assign(info, { message: String(info.message).replace('4111', '****') }),
+    )()
+    expect(await arrived(combine(splat(), masked), log(...args))).toEqual({ ...anyTime, message })
   })
 
   it('is in splat also if format.splat() has taken it out of several arguments', async () => {

@@ -14,6 +14,10 @@ const token = /%[scdjifoO%]/
 
 /** Maximum characters of a message that are searched. */
 const maxSearched = 100_000
+/** What formats write in place of a secret. */
+const mask = /\*{2}|[•●█▒]{2}|#{4}|x{4}|X{4}|[[<({](?:redacted|masked|filtered|hidden|removed|secret|censored)\b/i
+/** Minimum length of a text that is in a message not by chance. */
+const minTelling = 3
 /** Maximum number of fields of an argument that are compared. */
 const maxCompared = 1000
 /** Maximum number of items or characters whose fields are removed. */
@@ -47,11 +51,12 @@ export function bringsToJson(info: Info): boolean {
  *
  * - The first is an object of which Winston can merge nothing (for example a Map), or that has a field `__proto__`. All
  *   are lost.
- * - A token is left in the message: Winston merged nothing, and no `format.splat()` ran. All are lost.
+ * - A token is left in the message, and is not from an argument: Winston merged nothing, and no `format.splat()` ran. All
+ *   are lost.
  * - The first is an array or a text of which each item or character is a field of `info`. All are lost.
  * - The first is an object whose fields are in `info`: Winston merged it, and lost the others.
- * - The first is an object whose fields are not in `info`, or another value whose text is in the message.
- *   `format.splat()` has used all of them, and none is lost.
+ * - The first is an object whose fields are not in `info`, or the text of an argument is in the message, or the message
+ *   has a mask. `format.splat()` has used all of them, and none is lost.
  * - The first is any other value. All are lost.
  */
 export function lostArguments(info: Info): unknown[] {
@@ -83,10 +88,24 @@ export function argumentsOf(info: Info): readonly unknown[] {
 /** Returns the number of arguments, counted from the first, that are found in `info`. */
 function countFound(args: readonly unknown[], info: Info): number {
   const [first] = args
-  if (hasToken(info.message) || isSpread(first, info)) return 0
+  if (isSpread(first, info)) return 0
+  const isMade = typeof info.message === 'string' && isMadeOf(info.message, args)
+  if (hasToken(info.message) && !(isMade && args.some(hasToken))) return 0
   if (isObject(first) && (hidesFields(first) || isOpaque(first))) return 0
   if (isObject(first)) return isMerged(first, info) ? 1 : args.length
-  return typeof info.message === 'string' && isFoundIn(info.message, String(first)) ? args.length : 0
+  return isMade ? args.length : 0
+}
+
+/**
+ * True if `format.splat()` may have made a message of arguments. If a format has masked the first argument in the
+ * message, another argument or the mask shows it: to ship the arguments would undo the mask.
+ */
+function isMadeOf(message: string, args: readonly unknown[]): boolean {
+  const isUsed = (arg: unknown, at: number) => {
+    const text = isObject(arg) ? '' : String(arg)
+    return (at === 0 || text.length >= minTelling) && isFoundIn(message, text)
+  }
+  return args.slice(0, maxCompared).some(isUsed) || mask.test(message.slice(0, maxSearched))
 }
 
 function isFoundIn(message: string, text: string): boolean {
@@ -177,7 +196,7 @@ function hasContent(argument: Info): boolean {
 }
 
 function isMerged(fields: Info, info: Info): boolean {
-  if (isError(fields)) return true
+  if (isError(fields)) return mergedError(info) !== undefined
   const names = Object.keys(fields)
   return names.length === 0 || names.slice(0, maxCompared).some(name => info[name] === fields[name])
 }

@@ -83,6 +83,12 @@ function withResult(info: Info, argument: WithToJson): Info {
   return { ...info, ...rest, [at.group]: { ...replaced(group, result, names), message: group.message } }
 }
 
+/** True if Winston has merged the fields of an argument, and a format has changed or removed one of them. */
+export function isChanged(info: Info, argument: object): boolean {
+  const names = Object.keys(argument).filter(name => !winstonsFields.has(name))
+  return names.length > 0 && placeOf(info, argument as Info, names) === undefined
+}
+
 /** A place in an info where the fields of an argument are: the root, or a group, and possibly some in the root. */
 interface Place {
   readonly group?: string

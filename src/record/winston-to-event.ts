@@ -6,7 +6,7 @@ import { logstashFields } from './logstash.ts'
 import { areArgumentsFound, argumentsOf, bringsToJson, lostArguments, mergedError, unmerge } from './lost-arguments.ts'
 import { isNameLost, lostFields, nameInStack } from './lost-error.ts'
 import { isReadSlowly } from './own-copy.ts'
-import { hideFields, mergesHiddenFields, toJsonFields, withoutMerged } from './to-json-fields.ts'
+import { hideFields, isChanged, mergesHiddenFields, toJsonFields, withoutMerged } from './to-json-fields.ts'
 import { type TraceIds, traceFlagsHex } from './trace-context.ts'
 import { type Info, loggedLevel } from './winston-info.ts'
 
@@ -108,7 +108,7 @@ function repaired(
   unmerge(event)
   const error = mergedError(info)
   repairMessage(event, lost)
-  if (error !== undefined) event.error ??= fieldsBeside(error, describedFirst)
+  if (error !== undefined) event.error ??= fieldsBeside(error, info, describedFirst)
   if (lost.length > 0) event.splat ??= lost
   if (trace !== undefined && event.trace_id === undefined) {
     event.trace_id = trace.traceId
@@ -158,10 +158,15 @@ function repairText(event: Info, metadata: object, text: string): void {
 
 /**
  * Returns the fields of an Error that Winston has not merged into the info. Merged fields stay as the formats left
- * them.
+ * them. If a format has changed one, fields that only a `toJSON` tells are left out: they may show what the format hides.
  */
-function fieldsBeside(error: Error, described = errorFields(error)): Info {
+function fieldsBeside(error: Error, info: Info, described = errorFields(error)): Info {
   const { names, read } = described
-  const isLost = (name: string) => name !== 'stack' && name !== 'cause' && !isEnumerable.call(error, name)
+  const isHidden = isChanged(info, error)
+  const isLost = (name: string) =>
+    name !== 'stack' &&
+    name !== 'cause' &&
+    !isEnumerable.call(error, name) &&
+    !(isHidden && !Object.hasOwn(error, name))
   return Object.fromEntries(['name', 'message', ...names.filter(isLost)].map(name => [name, read(name)]))
 }
