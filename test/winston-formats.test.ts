@@ -321,6 +321,14 @@ describe('an argument that is no metadata, but of which Winston makes a field fo
     expect(await arrived(format, log({ a: 1 }, 'done'))).toEqual({ ...anyTime, message: 'done', a: 1 })
   })
 
+  it('is in splat also if format.metadata() has moved these fields', async () => {
+    const moved = { ...anyTime, message: 'ids', metadata: {} }
+    expect(await arrived(metadata(), log('ids', ['a', { b: 1 }]))).toEqual({ ...moved, splat: [['a', { b: 1 }]] })
+    expect(await arrived(combine(splat(), metadata()), log('ids', 'ann'))).toEqual({ ...moved, splat: ['ann'] })
+    const meta = metadata({ key: 'meta' })
+    expect(await arrived(meta, log('ids', { 0: 'a' }))).toEqual({ ...anyTime, message: 'ids', meta: { 0: 'a' } })
+  })
+
   it('is in splat also if the message has the same text', async () => {
     const event = await arrived(splat(), log('hello ann', 'ann'))
     expect(event).toEqual({ ...anyTime, message: 'hello ann', splat: ['ann'] })

@@ -2,6 +2,7 @@ import { isMap, isSet, isTypedArray } from 'node:util/types'
 import { isError } from './error-fields.ts'
 import { isHttp } from './http-message.ts'
 import { isRecord } from './is-plain-data.ts'
+import { movedGroups } from './moved-groups.ts'
 import { bytesOf, primitiveOf } from './special-value.ts'
 import { objectStub } from './stub.ts'
 import { type Info, splat } from './winston-info.ts'
@@ -32,7 +33,7 @@ export function areArgumentsFound(info: Info): boolean {
   if (args.length === 1 && isObject(first) && isRecord(first)) return !hasToken(info.message) && !hidesFields(first)
   if (isError(first) || bringsToJson(info)) return false
   if (args.length === 1 && isObject(first)) {
-    return !hasToken(info.message) && !hidesFields(first) && !isOpaque(first) && !isSpread(first, info)
+    return !hasToken(info.message) && !hidesFields(first) && !isOpaque(first) && !isSpreadOut(first, info)
   }
   return lostArguments(info).length === 0
 }
@@ -62,7 +63,7 @@ export function bringsToJson(info: Info): boolean {
 export function lostArguments(info: Info): unknown[] {
   const args = argumentsOf(info)
   const lost = args.slice(countFound(args, info)).filter(isTelling)
-  const text = isSpread(args[0], info) ? undefined : spreadText(info)
+  const text = isSpreadOut(args[0], info) ? undefined : spreadText(info)
   return text === undefined ? lost : [...lost, text]
 }
 
@@ -88,7 +89,7 @@ export function argumentsOf(info: Info): readonly unknown[] {
 /** Returns the number of arguments, counted from the first, that are found in `info`. */
 function countFound(args: readonly unknown[], info: Info): number {
   const [first] = args
-  if (isSpread(first, info)) return 0
+  if (isSpreadOut(first, info)) return 0
   const isMade = typeof info.message === 'string' && isMadeOf(info.message, args)
   if (hasToken(info.message) && !(isMade && args.some(hasToken))) return 0
   if (isObject(first) && (hidesFields(first) || isOpaque(first))) return 0
@@ -126,6 +127,17 @@ function hidesFields(argument: object): boolean {
   return Object.hasOwn(argument, '__proto__')
 }
 
+/** True if each item of an array, or each character of a text, is a field of `info`, or of a group of it. */
+function isSpreadOut(argument: unknown, info: Info): boolean {
+  if (!isSequence(argument)) return false
+  const isIn = (group: string) => isSpread(argument, info[group] as Info)
+  return isSpread(argument, info) || movedGroups(info, Object(argument)).some(isIn)
+}
+
+function isSequence(argument: unknown): argument is string | readonly unknown[] {
+  return typeof argument === 'string' || Array.isArray(argument) || isTypedArray(argument)
+}
+
 /**
  * True if each item of an array, or each character of a text, is a field of `info`: `{ 0: 'a', 1: 'b' }`. Winston merges
  * an array as it does metadata, and `format.splat()` also merges texts. A Buffer is an array of bytes.
@@ -133,7 +145,7 @@ function hidesFields(argument: object): boolean {
  * False if a format has changed one of these fields, because the argument would show what the format hides.
  */
 function isSpread(argument: unknown, info: Info): argument is string | readonly unknown[] {
-  if (typeof argument !== 'string' && !Array.isArray(argument) && !isTypedArray(argument)) return false
+  if (!isSequence(argument)) return false
   const { length } = argument
   if (length === 0 || length > maxSpread) return false
   for (let i = 0; i < length; i++) if (!Object.hasOwn(info, i) || !Object.is(info[i], argument[i])) return false
@@ -162,17 +174,30 @@ function isCharacter(info: Info, at: number): boolean {
 
 /**
  * Removes the fields from `event` that Winston merged from an argument that is no metadata. The argument itself counts as
- * lost.
+ * lost. `format.metadata()` may have moved the fields.
  *
  * - An HTTP request or response: hundreds of internal fields, with all headers. Only the fields that matter are logged.
  * - An array or a text: a field for each item or character.
  */
 export function unmerge(event: Info): void {
   const first = argumentsOf(event)[0]
-  const spread = isSpread(first, event) ? first : spreadText(event)
-  if (spread !== undefined && event.splat === undefined) for (let i = 0; i < spread.length; i++) delete event[i]
-  if (!isObject(first) || isRecord(first as object) || !isHttp(first)) return
-  for (const name of Object.keys(first)) if (Object.is(event[name], first[name])) delete event[name]
+  const groups = isSequence(first) || isMergedHttp(first) ? movedGroups(event, Object(first)) : []
+  for (const name of groups) event[name] = unmerged({ ...(event[name] as Info) }, first, event)
+  unmerged(event, isSpread(first, event) ? first : (spreadText(event) ?? first), event)
+}
+
+/** Removes the fields of an argument from `fields`, which are those of the event, or of a group of it. */
+function unmerged(fields: Info, argument: unknown, event: Info): Info {
+  if (isSpread(argument, fields) && event.splat === undefined) {
+    for (let i = 0; i < argument.length; i++) delete fields[i]
+  } else if (isMergedHttp(argument)) {
+    for (const name of Object.keys(argument)) if (Object.is(fields[name], argument[name])) delete fields[name]
+  }
+  return fields
+}
+
+function isMergedHttp(argument: unknown): argument is Info {
+  return isObject(argument) && !isRecord(argument as object) && isHttp(argument)
 }
 
 /**

@@ -3,6 +3,7 @@ import { isHttp } from './http-message.ts'
 import { isRecord } from './is-plain-data.ts'
 import { markFieldsLeftOut } from './left-out.ts'
 import { argumentsOf } from './lost-arguments.ts'
+import { movedGroups } from './moved-groups.ts'
 import { isReadSlowly } from './own-copy.ts'
 import type { PlainObject } from './plain.ts'
 import { bytesOf } from './special-value.ts'
@@ -14,8 +15,6 @@ type WithToJson = Info & { toJSON(name: string): unknown }
 
 /** Fields of an info that are Winston's, whatever the object that it merged calls so. */
 const winstonsFields = new Set(['level', 'message'])
-/** Maximum number of fields of an info among which a group is looked for that `format.metadata()` has made. */
-const maxSearched = 100
 
 /**
  * Copies the fields of an info. If the info has a `toJSON`, the result of that method replaces the fields of the object
@@ -100,18 +99,8 @@ function placeOf(info: Info, argument: Info, names: readonly string[]): Place | 
   const moved = names.filter(name => !isMergedUnchanged(info, argument, name))
   if (moved.length === 0) return { inRoot: names }
   const isMovedTo = (group: string) => moved.every(name => isMergedUnchanged(info[group] as Info, argument, name))
-  const group = groupsOf(info, argument).find(isMovedTo)
+  const group = movedGroups(info, argument).find(isMovedTo)
   return group === undefined ? undefined : { group, inRoot: names.filter(name => !moved.includes(name)) }
-}
-
-/** Returns the names of the groups into which a format may have moved the fields of an argument. */
-function groupsOf(info: Info, argument: Info): string[] {
-  return Object.keys(info)
-    .slice(0, maxSearched)
-    .filter(name => {
-      const group = info[name]
-      return typeof group === 'object' && group !== null && group !== argument[name] && isRecord(group)
-    })
 }
 
 /** True if Winston has merged a field of an argument into `fields`, and no format has changed it. */
@@ -162,7 +151,7 @@ function fieldsOfResult(result: unknown): Info | undefined {
 function hideMerged(fields: Info, error: Error, described: ErrorFields | undefined): Info {
   const own = error as unknown as Info
   const moved = Object.keys(own).filter(name => !Object.hasOwn(fields, name))
-  for (const name of groupsOf(fields, own)) {
+  for (const name of movedGroups(fields, own)) {
     const group = fields[name] as Info
     if (moved.some(each => isMergedUnchanged(group, own, each)))
       fields[name] = hideFields({ ...group }, error, described)

@@ -17,9 +17,9 @@ const secrets = {
 }
 const told = { method: 'GET', url: '/orders?page=2', remoteAddress: '127.0.0.1', remotePort: expect.any(Number) }
 
-async function startLogging() {
+async function startLogging(format = winston.format.json()) {
   const shipping = await startShipping()
-  const logger = winston.createLogger({ transports: [new LogferryTransport({ shipper: shipping.ship() })] })
+  const logger = winston.createLogger({ format, transports: [new LogferryTransport({ shipper: shipping.ship() })] })
   return Object.assign(shipping, { logger, ended: () => once(logger.end(), 'finish') })
 }
 
@@ -131,6 +131,18 @@ describe('an HTTP request or response as metadata', () => {
       message: 'call failed refused',
       request: { method: 'GET', url: 'http://127.0.0.1/x' },
     })
+    expect(JSON.stringify(event)).not.toContain('hunter')
+  })
+
+  it.each([undefined, 'meta'])('may be the argument that format.metadata() has moved, with the key %s', async key => {
+    const format = winston.format.metadata({ ...(key !== undefined && { key }) })
+    await using logging = await startLogging(format)
+    const sent = request({ port: 9, host: '127.0.0.1', path: '/x', headers: secrets })
+    sent.on('error', () => {})
+    logging.logger.info('sent', sent)
+    await logging.ended()
+    const [event] = logging.emulator.events('d')
+    expect(event).toMatchObject({ message: 'sent', [key ?? 'metadata']: {}, splat: [{ method: 'GET' }] })
     expect(JSON.stringify(event)).not.toContain('hunter')
   })
 
