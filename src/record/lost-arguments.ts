@@ -19,6 +19,9 @@ const maxSearched = 100_000
 const mask = /\*{2}|[•●█▒]{2}|#{4}|x{4}|X{4}|[[<({](?:redacted|masked|filtered|hidden|removed|secret|censored)\b/i
 /** Minimum length of a text that is in a message not by chance. */
 const minTelling = 3
+/** Maximum number of arguments that are looked for in a message, and of their characters. */
+const maxLookedFor = 16
+const maxTextLookedFor = 100
 /** Maximum number of fields of an argument that are compared. */
 const maxCompared = 1000
 /** Maximum number of items or characters whose fields are removed. */
@@ -91,7 +94,7 @@ function countFound(args: readonly unknown[], info: Info): number {
   const [first] = args
   if (isSpreadOut(first, info)) return 0
   const isMade = typeof info.message === 'string' && isMadeOf(info.message, args)
-  if (hasToken(info.message) && !(isMade && args.some(hasToken))) return 0
+  if (hasToken(info.message) && !(isMade && args.slice(0, maxLookedFor).some(hasToken))) return 0
   if (isObject(first) && (hidesFields(first) || isOpaque(first))) return 0
   if (isObject(first)) return isMerged(first, info) ? 1 : args.length
   return isMade ? args.length : 0
@@ -106,11 +109,12 @@ function isMadeOf(message: string, args: readonly unknown[]): boolean {
     const text = isObject(arg) ? '' : String(arg)
     return (at === 0 || text.length >= minTelling) && isFoundIn(message, text)
   }
-  return args.slice(0, maxCompared).some(isUsed) || mask.test(message.slice(0, maxSearched))
+  return args.slice(0, maxLookedFor).some(isUsed) || mask.test(message.slice(0, maxSearched))
 }
 
+/** True if a message has a text, or the beginning of a long one. A search for a long text may take most of a second. */
 function isFoundIn(message: string, text: string): boolean {
-  return text.length <= maxSearched && message.slice(0, maxSearched).includes(text)
+  return message.slice(0, maxSearched).includes(text.slice(0, maxTextLookedFor))
 }
 
 function hasToken(message: unknown): boolean {
@@ -181,8 +185,13 @@ function isCharacter(info: Info, at: number): boolean {
  */
 export function unmerge(event: Info): void {
   const first = argumentsOf(event)[0]
-  const groups = isSequence(first) || isMergedHttp(first) ? movedGroups(event, Object(first)) : []
-  for (const name of groups) event[name] = unmerged({ ...(event[name] as Info) }, first, event)
+  const isHttpMerged = isMergedHttp(first)
+  const groups = isSequence(first) || isHttpMerged ? movedGroups(event, Object(first)) : []
+  for (const name of groups) {
+    const group = event[name] as Info
+    if (isSpread(first, group) || (isHttpMerged && isMovedTo(group, first)))
+      event[name] = unmerged({ ...group }, first, event)
+  }
   unmerged(event, isSpread(first, event) ? first : (spreadText(event) ?? first), event)
 }
 
@@ -194,6 +203,10 @@ function unmerged(fields: Info, argument: unknown, event: Info): Info {
     for (const name of Object.keys(argument)) if (Object.is(fields[name], argument[name])) delete fields[name]
   }
   return fields
+}
+
+function isMovedTo(group: Info, argument: Info): boolean {
+  return Object.keys(argument).some(name => Object.hasOwn(group, name) && Object.is(group[name], argument[name]))
 }
 
 function isMergedHttp(argument: unknown): argument is Info {

@@ -15,6 +15,8 @@ type WithToJson = Info & { toJSON(name: string): unknown }
 
 /** Fields of an info that are Winston's, whatever the object that it merged calls so. */
 const winstonsFields = new Set(['level', 'message'])
+/** Maximum number of fields of an object with a `toJSON` that are compared, and of a result that is copied. */
+const maxCompared = 5000
 
 /**
  * Copies the fields of an info. If the info has a `toJSON`, the result of that method replaces the fields of the object
@@ -33,8 +35,16 @@ export function toJsonFields(info: Info, described: ErrorFields | undefined): In
   if (hasToJson(info)) return withOwnResult(info)
   const [first] = argumentsOf(info)
   if (!hasToJson(first)) return { ...info }
-  if (isError(first)) return hideMerged({ ...info }, first, described)
-  return isSequence(first) ? { ...info } : withResult(info, first)
+  if (isSequence(first)) return { ...info }
+  const names = Object.keys(first)
+  if (names.length > maxCompared && isMerged(info, first, names[0] as string)) return withoutMerged(info, names.length)
+  return isError(first) ? hideMerged({ ...info }, first, described) : withResult(info, first, names)
+}
+
+/** True if a field of an argument is in an info, or in a group into which a format may have moved it. */
+function isMerged(info: Info, argument: object, name: string): boolean {
+  const places = [info, ...movedGroups(info, argument).map(group => info[group] as Info)]
+  return places.some(place => Object.hasOwn(place, name))
 }
 
 /** True if Winston has merged fields of an argument that are not to be shipped as they are. */
@@ -65,13 +75,16 @@ function hasToJson(value: unknown): value is WithToJson {
 function withOwnResult(info: WithToJson): Info {
   const [first] = argumentsOf(info)
   if (!hasToJson(first) || first.toJSON !== info.toJSON) return replaced(info, resultOf(info), Object.keys(info))
-  const merged = Object.keys(first).filter(name => isMergedUnchanged(info, first, name) || hasAccessor(first, name))
+  const names = Object.keys(first)
+  if (names.length > maxCompared) return withoutMerged(info, names.length)
+  const merged = names.filter(name => isMergedUnchanged(info, first, name) || hasAccessor(first, name))
   return replaced(info, resultOf(info), merged)
 }
 
 /** Returns a copy of an info in which the fields of an argument are as its `toJSON` tells them. */
-function withResult(info: Info, argument: WithToJson): Info {
-  const names = Object.keys(argument).filter(name => !winstonsFields.has(name))
+function withResult(info: Info, argument: WithToJson, allNames: readonly string[]): Info {
+  const names = allNames.filter(name => !winstonsFields.has(name))
+  if (names.length > maxCompared) return { ...info }
   if (isReadSlowly(argument, names)) return withoutMerged(info, names.length)
   const at = names.length === 0 ? undefined : placeOf(info, argument, names)
   const result = at && resultOf(argument)
@@ -82,10 +95,12 @@ function withResult(info: Info, argument: WithToJson): Info {
   return { ...info, ...rest, [at.group]: { ...replaced(group, result, names), message: group.message } }
 }
 
-/** True if Winston has merged the fields of an argument, and a format has changed or removed one of them. */
-export function isChanged(info: Info, argument: object): boolean {
-  const names = Object.keys(argument).filter(name => !winstonsFields.has(name))
-  return names.length > 0 && placeOf(info, argument as Info, names) === undefined
+/** True if Winston has merged an Error with a `toJSON`, and a format has changed or removed one of its fields. */
+export function isChanged(info: Info, error: Error): boolean {
+  if (!hasToJson(error)) return false
+  const own: Info = error
+  const names = Object.keys(own).filter(name => !winstonsFields.has(name))
+  return names.length > maxCompared || (names.length > 0 && placeOf(info, own, names) === undefined)
 }
 
 /** A place in an info where the fields of an argument are: the root, or a group, and possibly some in the root. */
@@ -100,7 +115,8 @@ function placeOf(info: Info, argument: Info, names: readonly string[]): Place | 
   if (moved.length === 0) return { inRoot: names }
   const isMovedTo = (group: string) => moved.every(name => isMergedUnchanged(info[group] as Info, argument, name))
   const group = movedGroups(info, argument).find(isMovedTo)
-  return group === undefined ? undefined : { group, inRoot: names.filter(name => !moved.includes(name)) }
+  const isMoved = new Set(moved)
+  return group === undefined ? undefined : { group, inRoot: names.filter(name => !isMoved.has(name)) }
 }
 
 /** True if Winston has merged a field of an argument into `fields`, and no format has changed it. */
@@ -128,20 +144,21 @@ function resultOf(owner: WithToJson): unknown {
  * fields stay. A result that is no group of fields becomes the body.
  */
 function replaced(info: Info, result: unknown, names: readonly string[]): Info {
-  const owners = new Set(names.filter(name => !winstonsFields.has(name)))
-  const hidden = Object.fromEntries([...owners].map(name => [name, undefined]))
-  const returned = fieldsOfResult(result)
-  if (returned === undefined) return { ...info, ...hidden, body: result, toJSON: undefined }
-  const isFree = (name: string) => owners.has(name) || info[name] === undefined
-  const told = Object.entries(returned).filter(([name]) => isFree(name))
-  return { ...info, ...hidden, ...Object.fromEntries(told), toJSON: undefined }
+  const owners = new Set<PropertyKey>(names.filter(name => !winstonsFields.has(name)))
+  const group = fieldsOfResult(result)
+  const isFree = (name: string) => name !== 'toJSON' && (owners.has(name) || info[name] === undefined)
+  const told = group === undefined ? [['body', result]] : Object.entries(group).filter(([name]) => isFree(name))
+  const kept = Reflect.ownKeys(info).filter(name => name !== 'toJSON' && !owners.has(name))
+  return Object.fromEntries([...kept.map(name => [name, info[name]]), ...told])
 }
 
 /** Returns a copy of the result of a `toJSON`, if it is a group of fields that can be read. */
 function fieldsOfResult(result: unknown): Info | undefined {
   try {
     const isGroup = typeof result === 'object' && result !== null && isRecord(result)
-    return isGroup && !isReadSlowly(result) ? { ...result } : undefined
+    if (!isGroup) return undefined
+    const names = Object.keys(result)
+    return names.length > maxCompared || isReadSlowly(result, names) ? undefined : { ...result }
   } catch {
     return undefined // a getter or a proxy threw; only that field becomes a stub when the event becomes a line
   }
