@@ -217,6 +217,8 @@ describe('an argument of a class with a toJSON', () => {
     const own = { ...new Account(), password: 'secret', toJSON: () => new Account().toJSON() }
     const other = await arrived(masked, logger => logger.child(shop).info('signed in', own))
     expect(other).toEqual({ ...anyTime, message: 'signed in', id: 7, password: '***', ...shop })
+    const moved = await arrived(combine(masked, metadata()), logger => logger.info('signed in', own))
+    expect(moved).toMatchObject({ ...anyTime, message: 'signed in', metadata: { id: 7, password: '***' } })
   })
 
   it('is shipped so beside other arguments, which are in splat', async () => {

@@ -33,7 +33,9 @@ export function areArgumentsFound(info: Info): boolean {
   if (spreadText(info) !== undefined) return false
   if (args.length === 0) return true
   const first = args[0]
-  if (args.length === 1 && isObject(first) && isRecord(first)) return !hasToken(info.message) && !hidesFields(first)
+  if (args.length === 1 && isObject(first) && isRecord(first)) {
+    return !hasToken(info.message) && !hidesFields(first) && typeof first.toJSON !== 'function'
+  }
   if (isError(first) || bringsToJson(info)) return false
   if (args.length === 1 && isObject(first)) {
     return !hasToken(info.message) && !hidesFields(first) && !isOpaque(first) && !isSpreadOut(first, info)

@@ -32,13 +32,16 @@ const maxCompared = 5000
  * @param described the fields of the first argument, if that is an Error
  */
 export function toJsonFields(info: Info, described: ErrorFields | undefined): Info {
-  if (hasToJson(info)) return withOwnResult(info)
   const [first] = argumentsOf(info)
+  if (hasToJson(info)) return withOwnResult(info, first)
   if (!hasToJson(first)) return { ...info }
   if (isSequence(first)) return { ...info }
   const names = Object.keys(first)
   if (names.length > maxCompared && isMerged(info, first, names[0] as string)) return withoutMerged(info, names.length)
-  return isError(first) ? hideMerged({ ...info }, first, described) : withResult(info, first, names)
+  if (isError(first)) return hideMerged({ ...info }, first, described)
+  const owner = movedGroups(info, first).find(group => (info[group] as Info).toJSON === first.toJSON)
+  if (owner === undefined) return withResult(info, first, names)
+  return { ...info, [owner]: withOwnResult(info[owner] as WithToJson, first) }
 }
 
 /** True if a field of an argument is in an info, or in a group into which a format may have moved it. */
@@ -72,8 +75,7 @@ function hasToJson(value: unknown): value is WithToJson {
 }
 
 /** Returns a copy of an info in which the result of its own `toJSON` takes the place of the fields that brought it. */
-function withOwnResult(info: WithToJson): Info {
-  const [first] = argumentsOf(info)
+function withOwnResult(info: WithToJson, first: unknown): Info {
   if (!hasToJson(first) || first.toJSON !== info.toJSON) return replaced(info, resultOf(info), Object.keys(info))
   const names = Object.keys(first)
   if (names.length > maxCompared) return withoutMerged(info, names.length)
