@@ -29,6 +29,7 @@ class Secretive {
 
 const withStack = errors({ stack: true })
 const copy = winston.format(info => ({ ...info }))
+const asIs = winston.format(info => info)()
 const formats: Record<string, winston.Logform.Format | undefined> = {
   none: undefined,
   'errors({ stack }), json()': combine(withStack, json()),
@@ -224,6 +225,9 @@ describe('an argument of a class with a toJSON', () => {
   it('is shipped so beside other arguments, which are in splat', async () => {
     const event = await arrived(undefined, logger => logger.info('signed in', new User(), 'by token'))
     expect(event).toEqual({ ...anyTime, message: 'signed in', id: 7, splat: ['by token'] })
+    const own = { passwordHash: 'secret', toJSON: () => ({ id: 7 }) }
+    const other = await arrived(asIs, log => (log.info as (...args: unknown[]) => void)('signed in', own, 'by token'))
+    expect(other).toEqual({ ...anyTime, message: 'signed in', id: 7, splat: ['by token'] })
   })
 
   it('is shipped as a format leaves it, if the format has changed one of its fields', async () => {

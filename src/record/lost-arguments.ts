@@ -43,10 +43,10 @@ export function areArgumentsFound(info: Info): boolean {
   return lostArguments(info).length === 0
 }
 
-/** True if the first argument after the message has a `toJSON` of its class, which Winston does not merge. */
+/** True if the first argument after the message has a `toJSON`. */
 export function bringsToJson(info: Info): boolean {
   const first = argumentsOf(info)[0]
-  return isObject(first) && typeof first.toJSON === 'function' && !isRecord(first as object)
+  return isObject(first) && typeof first.toJSON === 'function'
 }
 
 /**
