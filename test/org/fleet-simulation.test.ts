@@ -105,8 +105,6 @@ describe('processes that lease their shares', () => {
 
   it.each([
     ['left', 40, 4],
-    ['left', 40, 12],
-    ['killed', 40, 4],
     ['killed', 40, 12],
     ['killed', 80, 6],
   ] as const)(
