@@ -50,7 +50,7 @@ export const formatOptions = {
     description: 'colors: on terminals unless NO_COLOR is set (auto), always or never',
     choices: colorChoices,
   },
-  utc: { description: 'print times in UTC, and read them so' },
+  utc: { description: 'print times in UTC, and read those of other options so' },
 } as const satisfies Command['options']
 
 export const queryArgument = {
