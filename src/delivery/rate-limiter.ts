@@ -47,9 +47,9 @@ const leaseRegainedMs = 4000
 /** Part of the latest requests up to which 429s under a lease are taken for chance, if each is followed by an accepted one. */
 const refusedByChance = 0.03
 /**
- * Requests that start late meet in some windows of the service. Their number deviates with the root of the delay and of the
- * requests per second. To leave room for them, a process leaves out slots in that proportion. Delays up to `fromMs`, and slots
- * that are further apart than `maxApartMs`, do not matter. The delay is a mean, to which each start adds a part.
+ * If requests start late, some windows of the service get more of them than others: the deviation grows with the root of the
+ * delay and of the requests per second. So a process leaves out slots in that proportion. The delay is a mean, to which each
+ * start adds a part. Delays up to `fromMs` do no harm. A process whose slots are further apart than `maxApartMs` leaves none out.
  */
 const leftOut = { factor: 0.4, fromMs: 15, maxApartMs: 2000, partOfStart: 0.1 }
 /** Number of processes between which a limit is divided for the first rate of each. */

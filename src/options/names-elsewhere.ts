@@ -14,7 +14,7 @@ const namesElsewhere: Readonly<Record<string, readonly string[]>> = {
   tls: ['ca', 'cert', 'key', 'ssl'],
 }
 
-/** Returns the option that does what a name means in other packages, if it is among those that are known. */
+/** Returns the known option with the meaning that this name has in other packages. */
 export function optionForNameElsewhere(name: string, known: readonly string[]): string | undefined {
   return known.find(option => Object.hasOwn(namesElsewhere, option) && namesElsewhere[option]?.includes(name))
 }

@@ -387,6 +387,10 @@ if s.calledMs and now < number('calledMs') - leaseMs / 5 then
   s.surveyedMs = nil
   setMs('returnedMs', now)
 end
+-- A time further in the future than any that a process writes is wrong, and would not pass for as long.
+for _, name in ipairs(names) do
+  if string.sub(name, -2) == 'Ms' and number(name) > now + 4 * leaseMs then s[name] = nil end
+end
 
 local record = redis.call('HGET', members, id)
 local present = math.max(number('count'), 1) + (record and 0 or 1)
@@ -547,17 +551,16 @@ set('free', textOf(free))
 
 local ownMs = nextSlot(arcs)
 
--- The time of the next slot of the free arcs that no process was given. A time in the distant future is no such slot.
+-- The time of the next slot of the free arcs that no process was given.
 local function reservedSlot(withinMs)
-  local givenMs = number('reservedMs') <= now + 2 * leaseMs and number('reservedMs') or 0
-  local fromMs = math.max(givenMs + 1, now + 5)
+  local fromMs = math.max(number('reservedMs') + 1, now + 5)
   local untilMs = math.min(now + withinMs, ownMs)
   return nextSlots(fromMs, untilMs, function(point, atMs) return holds(free, point) and math.floor(atMs) end)
 end
 
 -- The time of a request besides the slots: the limit is not used whole, so there is room for a few; for two at once. While
--- many start, these are for those that have found no slot for some time. The last one is for processes that wait for their
--- first request, and for those that send rarely.
+-- many processes start, only a process that has found no slot for some time gets one. The last one is kept for processes that
+-- wait for their first request, or that send rarely.
 local function besides(beforeMs)
   local waitsLong = isUrgent and now - self.joinedMs >= soonMs
   if expected > 0 and not isRare(self) and not waitsLong then return nil end
@@ -589,9 +592,8 @@ if header ~= '' then
   -- After that, a process with few requests may still report what an answer named before.
   local namedMs = now - headerAgeMs
   local isLower = not s.header or tonumber(header) <= number('header')
-  -- A time of the future is wrong, and would count for ever.
-  local lowerMs = number('headerMs') <= now and number('headerMs') or 0
-  local isStale = number('raisedMs') <= now and namedMs < number('raisedMs')
+  local lowerMs = number('headerMs')
+  local isStale = namedMs < number('raisedMs')
   if isLower and not isStale then
     set('header', header)
     setMs('headerMs', math.max(namedMs, lowerMs))

@@ -188,6 +188,21 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     },
   )
 
+  it.each(['bornMs', 'calledMs', 'surveyedMs', 'returnedMs', 'heardMs', 'lostMs', 'joinsMs', 'growsMs'])(
+    'a %s in Redis of the future keeps no process from its share',
+    async name => {
+      const register = new Register(ioredis, `future ${name}`, leaseMs)
+      const busy = { ...nothing, needed: 1, wanted: 1, limitPerSecond: 100 }
+      await register.renew('a', busy)
+      await ioredis.hset(`{logferry:fleet:future ${name}}:state`, name, String(Date.now() + 1e9))
+      await vi.waitFor(async () => {
+        const others = (await register.renew('a', busy)).arcs
+        const { arcs } = await register.renew('b', busy)
+        expect(lengthOf(arcs) / (lengthOf(arcs) + lengthOf(others))).toBeGreaterThan(0.3)
+      }, 5000)
+    },
+  )
+
   it('two keys with the id of the organization are used, and expire', async () => {
     const register = new Register(ioredis, 'org', leaseMs)
     await register.renew('a', { ...nothing, license: '{}' })
@@ -264,7 +279,7 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     await ioredis.hset('{logferry:fleet:too many turns}:state', 'turns', '100000')
     await renewAll()
     await renewAll()
-    const places = shares.map(({ arcs }) => arcs.reduce((sum, [from, to]) => sum + to - from, 0) / 2 ** 26)
+    const places = shares.map(({ arcs }) => lengthOf(arcs) / 2 ** 26)
     expect(places.filter(count => count < 1 || !Number.isInteger(count))).toEqual([]) // of 64 places
   })
 
@@ -383,6 +398,10 @@ async function freePort(): Promise<number> {
 type Redis = Awaited<ReturnType<typeof startRedis>>
 
 /** Starts a Redis of its own, with a connected client of each library. */
+function lengthOf(arcs: Share['arcs']): number {
+  return arcs.reduce((sum, [from, to]) => sum + to - from, 0)
+}
+
 async function startRedis() {
   const port = await freePort()
   let server: ChildProcess | undefined
