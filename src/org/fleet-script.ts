@@ -360,7 +360,7 @@ end
 local names = {
   'bornMs', 'returnedMs', 'calledMs', 'surveyedMs', 'count', 'mode', 'level', 'free', 'lostMs', 'guestMs',
   'header', 'headerMs', 'raisedMs', 'licenseAt', 'reader', 'readerMs', 'turns',
-  'lacking', 'reserve', 'reservedMs', 'joins', 'joinsMs', 'growsMs', 'heardMs',
+  'lacking', 'reserve', 'reservedMs', 'joins', 'joinsMs', 'growsMs', 'heardMs', 'settledMs', 'steadyMs',
 }
 local values, s = redis.call('HMGET', state, unpack(names)), {}
 for i, name in ipairs(names) do if values[i] and values[i] ~= '' then s[name] = values[i] end end
@@ -381,7 +381,7 @@ local function setMs(name, value) set(name, string.format('%.0f', value)) end
 -- The clock of Redis was set back, or another server took over: times of the future would not pass for as long. The
 -- processes call again, as after Redis was away.
 if s.calledMs and now < number('calledMs') - leaseMs / 5 then
-  for _, name in ipairs({ 'bornMs', 'lostMs', 'guestMs', 'reservedMs', 'headerMs', 'raisedMs', 'readerMs', 'joinsMs', 'growsMs', 'heardMs' }) do
+  for _, name in ipairs({ 'bornMs', 'lostMs', 'guestMs', 'reservedMs', 'headerMs', 'raisedMs', 'readerMs', 'joinsMs', 'growsMs', 'heardMs', 'settledMs', 'steadyMs' }) do
     if number(name) > now then setMs(name, now) end
   end
   s.surveyedMs = nil
@@ -420,6 +420,8 @@ if not s.bornMs then setMs('bornMs', now) end
 -- While none could call, no lease ran out.
 local usualMs = number('count') >= 24 and leaseMs / 2 or 1.75 * leaseMs
 if s.calledMs and now - number('calledMs') > usualMs then setMs('returnedMs', now) end
+-- Since then, processes have called without a break.
+if now - number('calledMs') > leaseMs / 16 then setMs('steadyMs', now) end
 setMs('calledMs', now)
 
 local self = record and member(record)
@@ -438,22 +440,37 @@ self.need, self.want = need, want
 local isReturning = s.returnedMs and now - number('returnedMs') < returnMs
 local isBack = record and self.untilMs < now or claimed and #claimed > 0
 if isReturning and isBack then setMs('heardMs', now) end
+if record and now - self.joinedMs >= leaseMs then setMs('settledMs', now) end
 local arcs = arcsIn(self.arcs)
 if place then arcs = placesIn(arcs, place) end
 local free
 
 if not s.surveyedMs or (claimed and #claimed > 0)
   or now - number('surveyedMs') >= math.max(expected > 0 and 0 or leaseMs / 10, math.min(number('count'), leaseMs)) then
-  -- Counted as late are the processes that have become late since the last survey.
+  -- Counted as late are the processes that have become late since the last survey. Settled are those that have been there for a
+  -- whole lease; overdue those of them that should have called by now.
   local others, late, all = {}, 0, redis.call('HGETALL', members)
+  local settled, overdue = 0, 0
   for i = 1, #all, 2 do
     if all[i] ~= id then
       local other = member(all[i + 1])
       other.id = all[i]
       others[#others + 1] = other
       other.isLate = other.untilMs < now or other.untilMs > now + 2 * leaseMs
+      other.isSettled = now - other.joinedMs >= leaseMs
       if other.untilMs < now and other.untilMs >= number('surveyedMs') then late = late + 1 end
+      if other.isSettled then
+        settled = settled + 1
+        if other.untilMs < now + leaseMs / 5 then overdue = overdue + 1 end
+      end
     end
+  end
+  -- Eight calls of settled processes were to be expected, and none came, while others called without a break: the settled ones
+  -- were all killed, and the others have replaced them.
+  local quietMs = now - math.max(number('settledMs'), number('steadyMs'))
+  if overdue >= 3 and not isReturning and quietMs >= math.max(leaseMs / 4, 8 * leaseMs / settled) then
+    for _, other in ipairs(others) do other.isLate = other.isLate or other.isSettled end
+    late = 0
   end
   -- Processes that have lost touch with Redis call again at random times within maxRetryMs. If none has called for so long that
   -- this has a chance of one in a thousand, they are gone: all were killed, or have left, and others have started.

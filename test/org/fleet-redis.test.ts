@@ -162,6 +162,8 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     'joins',
     'joinsMs',
     'heardMs',
+    'settledMs',
+    'steadyMs',
   ])('a %s in Redis that is no number is no reason to refuse calls', async name => {
     const register = new Register(ioredis, `no number ${name}`, leaseMs)
     const report = { ...nothing, wanted: 0.1, limitPerSecond: 1, isGuest: true }
@@ -188,20 +190,28 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     },
   )
 
-  it.each(['bornMs', 'calledMs', 'surveyedMs', 'returnedMs', 'heardMs', 'lostMs', 'joinsMs', 'growsMs'])(
-    'a %s in Redis of the future keeps no process from its share',
-    async name => {
-      const register = new Register(ioredis, `future ${name}`, leaseMs)
-      const busy = { ...nothing, needed: 1, wanted: 1, limitPerSecond: 100 }
-      await register.renew('a', busy)
-      await ioredis.hset(`{logferry:fleet:future ${name}}:state`, name, String(Date.now() + 1e9))
-      await vi.waitFor(async () => {
-        const others = (await register.renew('a', busy)).arcs
-        const { arcs } = await register.renew('b', busy)
-        expect(lengthOf(arcs) / (lengthOf(arcs) + lengthOf(others))).toBeGreaterThan(0.3)
-      }, 5000)
-    },
-  )
+  it.each([
+    'bornMs',
+    'calledMs',
+    'surveyedMs',
+    'returnedMs',
+    'heardMs',
+    'lostMs',
+    'joinsMs',
+    'growsMs',
+    'settledMs',
+    'steadyMs',
+  ])('a %s in Redis of the future keeps no process from its share', async name => {
+    const register = new Register(ioredis, `future ${name}`, leaseMs)
+    const busy = { ...nothing, needed: 1, wanted: 1, limitPerSecond: 100 }
+    await register.renew('a', busy)
+    await ioredis.hset(`{logferry:fleet:future ${name}}:state`, name, String(Date.now() + 1e9))
+    await vi.waitFor(async () => {
+      const others = (await register.renew('a', busy)).arcs
+      const { arcs } = await register.renew('b', busy)
+      expect(lengthOf(arcs) / (lengthOf(arcs) + lengthOf(others))).toBeGreaterThan(0.3)
+    }, 5000)
+  })
 
   it('two keys with the id of the organization are used, and expire', async () => {
     const register = new Register(ioredis, 'org', leaseMs)

@@ -105,6 +105,7 @@ describe('processes that lease their shares', () => {
 
   it.each([
     ['left', 40, 4],
+    ['killed', 40, 0],
     ['killed', 40, 12],
     ['killed', 80, 6],
   ] as const)(

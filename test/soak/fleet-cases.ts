@@ -183,6 +183,26 @@ function laggy(name: string, settings: Pick<FleetCase, 'processes' | 'redisClien
 }
 
 /** The limit falls for processes without Redis, and nothing but 429s tells that. */
+/** All processes are killed, and as many start some time later. */
+function restarted(name: string, pauseSeconds: number): FleetCase {
+  return {
+    name,
+    what: `full demand, limit 40, all processes killed, as many started ${pauseSeconds} s later`,
+    limitPerSecond: 40,
+    play: async (stage, processes) => {
+      const next = await stage.load(processes, full)
+      await warmUp(stage, processes, full)
+      for (const child of stage.working) child.kill()
+      await sleep(pauseSeconds * 1000)
+      const fromMs = Date.now()
+      await stage.begin(next, 1000)
+      const starting = { ...(await stage.watch(5)), fromMs }
+      const span = await stage.judge(judgedSeconds)
+      return held('churn', span, 40, books => ({ notes: [newcomers(books, starting)] }))
+    },
+  }
+}
+
 const loweredUnsaid: FleetCase = {
   name: 'no-redis-lowered',
   what: 'full demand, the limit goes 40 → 10, which only 429s tell; no Redis',
@@ -413,22 +433,8 @@ export const fleetCases: readonly FleetCase[] = [
   },
   joining(5),
   joining(40),
-  {
-    name: 'restart',
-    what: 'full demand, limit 40, all processes killed, as many started 4 s later',
-    limitPerSecond: 40,
-    play: async (stage, processes) => {
-      const next = await stage.load(processes, full)
-      await warmUp(stage, processes, full)
-      for (const child of stage.working) child.kill()
-      await sleep(4000)
-      const fromMs = Date.now()
-      await stage.begin(next, 1000)
-      const starting = { ...(await stage.watch(5)), fromMs }
-      const span = await stage.judge(judgedSeconds)
-      return held('churn', span, 40, books => ({ notes: [newcomers(books, starting)] }))
-    },
-  },
+  restarted('restart', 4),
+  restarted('restart-at-once', 0),
   laggy('laggy', {}),
   laggy('laggy-few', { processes: 6 }),
   laggy('no-redis-laggy', { processes: 6, redisClients: 'none' }),
