@@ -360,7 +360,7 @@ end
 local names = {
   'bornMs', 'returnedMs', 'calledMs', 'surveyedMs', 'count', 'mode', 'level', 'free', 'lostMs', 'guestMs',
   'header', 'headerMs', 'raisedMs', 'licenseAt', 'reader', 'readerMs', 'turns',
-  'lacking', 'reserve', 'reservedMs', 'joins', 'joinsMs', 'growsMs', 'heardMs', 'settledMs', 'steadyMs',
+  'lacking', 'reserve', 'reservedMs', 'joins', 'joinsMs', 'growsMs', 'heardMs', 'settledMs', 'steadyMs', 'reserved',
 }
 local values, s = redis.call('HMGET', state, unpack(names)), {}
 for i, name in ipairs(names) do if values[i] and values[i] ~= '' then s[name] = values[i] end end
@@ -390,6 +390,23 @@ end
 -- A time further in the future than any that a process writes is wrong, and would not pass for as long.
 for _, name in ipairs(names) do
   if string.sub(name, -2) == 'Ms' and number(name) > now + 4 * leaseMs then s[name] = nil end
+end
+
+-- The slots of free places that processes were given, and that are still to come: the time and the point of each.
+local reserved = {}
+for atMs, point in string.gmatch(s.reserved or '', '(%d+)-(%d+)') do
+  if tonumber(atMs) >= now and #reserved < maxArcs then reserved[#reserved + 1] = { tonumber(atMs), tonumber(point) } end
+end
+
+-- The free places without such a slot, and those with one: a process that took the place would use the slot, too.
+local function withoutReserved(free)
+  local places = {}
+  for i, slot in ipairs(reserved) do
+    local lo = math.floor(slot[2] / place) * place
+    places[i] = { lo, lo + place }
+  end
+  local others = complement(places)
+  return common(free, others), common(free, complement(others))
 end
 
 local record = redis.call('HGET', members, id)
@@ -546,7 +563,8 @@ if held > sure and spare < 0 then
   arcs = shortened(arcs, math.max(sure, held + math.floor(spare / step) * step), nextPoint)
 elseif held > length + (place and 0 or 2 * step) then arcs = shortened(arcs, length, nextPoint)
 elseif held < length and (place or held < due - step / 2) and not isReturning then
-  if place then free = placesIn(free, place) end
+  local withheld = {}
+  if place then free, withheld = withoutReserved(placesIn(free, place)) end
   local most = lengthOf(free)
   if held >= 0.75 * sure then most = math.max(math.min(most, spare), 0)
   elseif not place then
@@ -562,6 +580,8 @@ elseif held < length and (place or held < due - step / 2) and not isReturning th
     if arcs[1] then more = more - (arcs[1][2] - arcs[1][1]) end
   end
   arcs, free = extended(arcs, more, free)
+  for _, arc in ipairs(withheld) do free[#free + 1] = arc end
+  free = joined(free)
 end
 if not place and not isReturning then arcs, free = rearranged(movedDown, arcs, free) end
 set('free', textOf(free))
@@ -572,7 +592,18 @@ local ownMs = nextSlot(arcs)
 local function reservedSlot(withinMs)
   local fromMs = math.max(number('reservedMs') + 1, now + 5)
   local untilMs = math.min(now + withinMs, ownMs)
-  return nextSlots(fromMs, untilMs, function(point, atMs) return holds(free, point) and math.floor(atMs) end)
+  local slot = #reserved < maxArcs and nextSlots(fromMs, untilMs, function(point, atMs)
+    return holds(free, point) and { math.floor(atMs), point }
+  end)
+  if not slot then return nil end
+  setMs('reservedMs', slot[1] + 1)
+  if place then
+    reserved[#reserved + 1] = slot
+    local texts = {}
+    for i, one in ipairs(reserved) do texts[i] = string.format('%.0f-%.0f', one[1], one[2]) end
+    set('reserved', table.concat(texts, ' '))
+  end
+  return slot[1]
 end
 
 -- The time of a request besides the slots: the limit is not used whole, so there is room for a few; for two at once. While
@@ -593,15 +624,16 @@ end
 local isSettled = place or isRare(self) or now - self.joinedMs >= 0.1 * leaseMs or number('guestMs') < now - leaseMs / 2
 local hasToWait = wantsGuest == '1' and isSettled and ownMs > now + (place and expected > 0 and leaseMs or soonMs)
 -- Where each has its turn, slots of free places are given in good time to processes that wait for their first request, or have
--- missed their turn. To others they are given shortly before, but so early that enough processes call meanwhile.
-local turnWithinMs = isUrgent and leaseMs or math.min(math.max(0.16, 5 / count), 1) * leaseMs
+-- missed their turn; no earlier, as no process can take the place until then. To others they are given shortly before, but so
+-- early that enough processes call meanwhile.
+local turnWithinMs = isUrgent and leaseMs / 2 or math.min(math.max(0.16, 5 / count), 1) * leaseMs
 local guestMs = nil
 if limit > 0 and hasToWait then
   -- After Redis was away, it is not known yet which arcs are free, but processes that send rarely still have their room.
   if isReturning then guestMs = isRare(self) and now or nil
   elseif place then guestMs = reservedSlot(turnWithinMs)
   elseif isRare(self) or s.mode == 'spare' then guestMs = reservedSlot(soonMs) end
-  if guestMs then setMs('reservedMs', guestMs + 1) elseif not place then guestMs = besides(ownMs) end
+  if not guestMs and not place then guestMs = besides(ownMs) end
 end
 
 if header ~= '' then

@@ -84,6 +84,21 @@ describe('processes that lease their shares', () => {
     expect(longestGapMs).toBeLessThan(30_000)
   })
 
+  it.each([
+    [20, 20, 5],
+    [80, 40, 20],
+  ])('%d that %d others join on %d per second leave no slot to two processes', async (processes, more, limit) => {
+    const world = await World.withRedis({ limitPerSecond: limit }, 70)
+    world.joinWithinASecond(processes)
+    world.clock.after(40_000, () => world.joinWithinASecond(more))
+    await world.run()
+    const waits = world.clients.slice(processes).map(({ firstWaitMs }) => firstWaitMs)
+    console.log(`${more} join ${processes} on ${limit}/s: they wait for ${listedMs(waits)} (median, 99 %, maximum)`)
+    expect(world.service.rejected(40, 70)).toBeLessThan(0.005)
+    expect(world.service.utilisation(40, 70)).toBeGreaterThan(0.9)
+    expect(Math.max(...waits)).toBeLessThan(15_000)
+  })
+
   it('80 on 40 per second, all of which are replaced within 20 seconds, as in a deployment', async () => {
     const world = await World.withRedis({ limitPerSecond: 40 }, 60)
     world.joinWithinASecond(80)
