@@ -290,15 +290,19 @@ export class Client {
     const { nowMs } = this.#clock
     const sinceMs = Math.min(nowMs, wantedMs)
     if (!this.isWaiting) {
-      this.pace.onIdle()
+      if (nowMs >= this.#notBeforeMs(nowMs, sinceMs)) this.pace.onIdle()
       return this.#wakeAt(this.#workFromMs)
     }
     if (!this.pace.hasStarted) this.onFirstWaiting()
     while (this.#inFlight < 4 && !this.#isStopped) {
-      const notBeforeMs = Math.max(this.#breaker.notBeforeMs, this.pace.notBeforeMs(nowMs, sinceMs))
+      const notBeforeMs = this.#notBeforeMs(nowMs, sinceMs)
       if (nowMs < notBeforeMs || !this.isWaiting) return this.#wakeAt(notBeforeMs)
       this.#send(nowMs, sinceMs)
     }
+  }
+
+  #notBeforeMs(nowMs: number, sinceMs: number): number {
+    return Math.max(this.#breaker.notBeforeMs, this.pace.notBeforeMs(nowMs, sinceMs))
   }
 
   /** Returns the time until the process has something to send again: up to 1.5 times the mean. */
