@@ -9,10 +9,10 @@
 
 export const protocolVersion = 1
 
-/** Port that `logferry dev` listens on unless `--port` is given. */
 /** Maximum length of the text of a query, in characters. */
 export const maxQueryChars = 8192
 
+/** Port that `logferry dev` listens on unless `--port` is given. */
 export const defaultPort = 4800
 
 /** Header that each writing request of the page must have; a foreign site cannot set it without asking first. */
@@ -242,7 +242,10 @@ export interface EventsRequest {
   order?: 'asc' | 'desc' | undefined
   /** 1 to 1,000; 200 by default. */
   limit?: number | undefined
-  /** Milliseconds to wait for a first event if there is none: 0 to 30,000; 0 by default. */
+  /**
+   * Milliseconds to wait for a first event if there is none: 0 to 30,000; 0 by default. Ignored if `after` is higher than
+   * the newest arrival number: the number is of an earlier run.
+   */
   waitMs?: number | undefined
 }
 

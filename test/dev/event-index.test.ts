@@ -112,6 +112,12 @@ describe('the index', () => {
     expect(await aborted).toMatchObject({ events: [], next: 2 })
   })
 
+  it('answers at once to a reader who asks for what comes after a number of an earlier run', async () => {
+    const index = newIndex()
+    index.add(arrived({ level: 'info' }))
+    expect(await index.events({ after: 5000, waitMs: 30_000 })).toMatchObject({ events: [], newest: 1 })
+  })
+
   it('keeps nothing of a wait that has ended, although its signal lives on', async () => {
     const index = newIndex()
     const { signal } = new AbortController()

@@ -64,6 +64,7 @@ async function readAscending(deps: EventsDeps, request: EventsRequest, signal?: 
     next = upTo
     if (fullAt !== undefined || next >= before - 1) break
     if (!isLast) continue
+    if (next > deps.newest()) break // a number of an earlier run, which this one may reach only much later
     if (answer.events.length > 0 || signal?.aborted === true || monotonicMs() >= waitUntil) break
     if (deps.newest() === next) await deps.arrivals.next(waitUntil - monotonicMs(), signal)
   }
