@@ -18,7 +18,7 @@ import type { ShownEvent } from './events/shown-event.ts'
 import { fileLines } from './file-lines.ts'
 import { outputEnded } from './output-ended.ts'
 import { packageVersion } from './package-version.ts'
-import { print, printError } from './print.ts'
+import { print, printError, whenTaken } from './print.ts'
 import { stopBySignal } from './stop-signals.ts'
 import { boundYoungGeneration } from './young-generation.ts'
 
@@ -166,6 +166,7 @@ async function printArrivals(service: DevService, signal: AbortSignal, isJson: b
   for await (const { events, forgotten } of service.arrivals(signal)) {
     if (forgotten > 0) complain(`${counted(forgotten, 'event was', 'events were')} forgotten before being printed`)
     printEvents(events)
+    await whenTaken(signal)
   }
 }
 

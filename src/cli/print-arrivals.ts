@@ -1,5 +1,7 @@
 import type { Emulator } from '../emulator.ts'
+import { counted } from '../text/counted.ts'
 import { clearInterval, setInterval } from '../time.ts'
+import { printError } from './print.ts'
 
 const intervalMs = 100
 
@@ -15,11 +17,18 @@ export function printArrivals(emulator: Emulator, print: (dataset: string, line:
       const before = seenBefore.get(dataset) ?? 0
       const fresh = count < before ? count : count - before // a dataset that was forgotten starts at 0 again
       if (fresh === 0) continue
-      for (const line of emulator.lines(dataset).slice(-fresh)) print(dataset, line)
+      const lines = emulator.lines(dataset).slice(-fresh)
+      const forgotten = fresh - lines.length
+      if (forgotten > 0)
+        printError(`logferry: ${counted(forgotten, 'event was', 'events were')} forgotten before being printed`)
+      for (const line of lines) print(dataset, line)
     }
   }
 
-  const timer = setInterval(look, intervalMs)
+  const timer = setInterval(() => {
+    // What the reader of standard output leaves would collect in memory.
+    if (!process.stdout.writableNeedDrain) look()
+  }, intervalMs)
   return () => {
     clearInterval(timer)
     look()

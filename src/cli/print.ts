@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { styleText } from 'node:util'
 import { toPrintableLines, toShortLine } from '../text/short-line.ts'
 
@@ -31,6 +32,15 @@ const looks: Readonly<Record<Style, Look>> = {
  */
 export function print(text: string | readonly (string | StyledText)[]): void {
   console.log(typeof text === 'string' ? toPrintableLines(text) : styled(text, process.stdout))
+}
+
+/**
+ * Waits until the reader of standard output takes more, so that a command which prints without end does not collect in
+ * memory what its reader leaves. Ends early if the reader goes away or the signal is aborted.
+ */
+export async function whenTaken(signal: AbortSignal): Promise<void> {
+  if (!process.stdout.writableNeedDrain) return
+  await once(process.stdout, 'drain', { signal }).catch(() => {})
 }
 
 /** Prints a text to standard error, equally safe for the terminal. */

@@ -6,7 +6,7 @@ import { toShortLine } from '../text/short-line.ts'
 import type { Command } from './command.ts'
 import { datasetOf } from './events/reader-options.ts'
 import { stopSignal } from './events/stop.ts'
-import { print, printError } from './print.ts'
+import { print, printError, whenTaken } from './print.ts'
 import { directoryOf, explainUnreadable, spoolDirectory } from './spool.ts'
 
 /** Maximum number of messages about segments that cannot be read. */
@@ -42,6 +42,7 @@ stopped before the end.`,
         lost += segment.lost
         const events = segment.events.filter(event => dataset === undefined || event.dataset === dataset)
         if (events.length > 0) print(events.map(toLine).join('\n'))
+        await whenTaken(signal)
       }
     } catch (error) {
       return explainUnreadable(error, directory)

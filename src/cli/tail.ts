@@ -16,7 +16,7 @@ import {
 } from './events/reader-options.ts'
 import { followSpool } from './events/spool-events.ts'
 import { stopSignal } from './events/stop.ts'
-import { printError } from './print.ts'
+import { printError, whenTaken } from './print.ts'
 
 const maxLast = 100_000
 
@@ -47,6 +47,7 @@ Exits with 0, also if the reader of its output ends; with 1 if the service or th
         }
         for (const notice of notices) printError(`logferry: ${toMessageLine(notice)}`)
         printEvents(events)
+        await whenTaken(signal)
         if (signal.aborted) break
       }
     } catch (error) {

@@ -1,7 +1,8 @@
 /** Commands whose output is not read any more, as that of `logferry tail | less` while less shows its first page. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { surroundings } from '../support/surroundings.ts'
 import { type Dev, startDev } from './service.ts'
 
@@ -38,6 +39,30 @@ describe.skipIf(process.platform === 'win32')('a reader that has stopped', () =>
     } finally {
       child.kill('SIGKILL')
       child.stdout.destroy()
+    }
+  })
+
+  it("lets 'logferry tail' read no further than it has read itself, and hears what was forgotten until then", async () => {
+    await using small = await startDev(['--max-events', '1000'])
+    const args = [main, 'tail', '--json', '--url', small.url]
+    const tail = spawn(process.execPath, args, { env: surroundings(), stdio: ['ignore', 'pipe', 'pipe'] })
+    try {
+      let told = ''
+      tail.stderr.on('data', text => {
+        told += text
+      })
+      const isRead = once(tail.stdout, 'readable') // and nothing is read
+      const timer = setInterval(() => void small.ingest(events.slice(0, 1000)), 100)
+      await isRead
+      clearInterval(timer)
+      for (let batch = 0; batch < 20; batch++) {
+        await small.ingest(events.slice(0, 1000))
+        await delay(50)
+      }
+      tail.stdout.resume()
+      await vi.waitFor(() => expect(told).toMatch(/events were forgotten by the service before being read/), 10_000)
+    } finally {
+      tail.kill('SIGKILL')
     }
   })
 })
