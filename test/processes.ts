@@ -13,6 +13,7 @@ export const alone: readonly string[] = [
   'test/delivery/answer-to-outcome.test.ts',
   'test/delivery/delivery.test.ts',
   'test/delivery/turns.test.ts',
+  'test/dev/field-memory.test.ts',
   'test/dev/live-stream.test.ts',
   'test/dev/request-trail.test.ts',
   'test/emulator/bounds.test.ts',

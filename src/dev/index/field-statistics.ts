@@ -1,3 +1,4 @@
+import { ownCopy } from '../event/counted-names.ts'
 import type { Scalar } from '../event/exact-event.ts'
 import { DistinctCount } from './distinct-count.ts'
 
@@ -80,7 +81,7 @@ export class FieldCounts {
       if (this.#fields >= maxFields) return
       this.#fields++ // the number of datasets is bounded with that of the fields
       fields = { root: new FieldStatistics(''), events: 0 }
-      this.#datasets.set(dataset, fields)
+      this.#datasets.set(ownCopy(dataset), fields)
     }
     fields.events++
     this.#event++
@@ -162,7 +163,7 @@ export class FieldCounts {
       }
     }
     field.misses++
-    if (field.example === undefined) field.example = isLong ? value.slice(0, maxValueChars) : value
+    if (field.example === undefined) field.example = isLong ? ownCopy(value.slice(0, maxValueChars)) : value
     if (field.distinct === undefined) {
       field.distinct = new DistinctCount()
       for (const known of field.values.keys()) field.distinct.add(known)
