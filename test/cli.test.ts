@@ -173,6 +173,7 @@ describe.concurrent('logferry', () => {
     ['check -h', 'check'],
     ['help emulator', 'emulator'],
     ['help spool send', 'spool send'],
+    ['help spool send /var/spool/app --yes', 'spool send'],
     ['help spool', 'spool <command>'],
     ['spool -h', 'spool <command>'],
     ['help help', '<command>'],

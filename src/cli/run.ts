@@ -15,7 +15,9 @@ export async function run(args: readonly string[], version: string): Promise<num
   const words = isHelp ? args.slice(1) : args
   const name = nameIn(words)
   const path = name === '' ? [] : name.split(' ')
-  const rest = isHelp && words.length === path.length ? ['--help'] : words.slice(path.length)
+  // Further words do not run the command: `logferry help spool send /var/spool/app` sends nothing.
+  const isOfHelp = isHelp && (words.length === path.length || Object.hasOwn(commands, name))
+  const rest = isOfHelp ? ['--help'] : words.slice(path.length)
   let command: Command | undefined
   try {
     const program = makeParser(version)
