@@ -188,10 +188,12 @@ describe.concurrent('logferry', () => {
     ['logs --help', 0],
     ['check', 1], // no address is given
     ['audit package.json', 1], // no event has a uid
+    ['pipe --json --dataset d --url http://127.0.0.1:1 --timeout 0.1 < package.json 2> /dev/null', 1], // nothing is delivered
   ])('ends quietly if its output is no longer read, with its own exit code: %s', (words, code) => {
     const main = fileURLToPath(new URL('../dist/cli/main.cjs', import.meta.url))
     const script = `"$0" "$1" ${words} | true; echo $PIPESTATUS`
-    const { stdout, stderr } = spawnSync('bash', ['-c', script, process.execPath, main], { encoding: 'utf8' })
+    const env = { ...process.env, LOGFERRY_TOKEN: 'token' }
+    const { stdout, stderr } = spawnSync('bash', ['-c', script, process.execPath, main], { encoding: 'utf8', env })
     expect({ stdout, stderr }).toEqual({ stdout: `${code}\n`, stderr: '' })
   })
 

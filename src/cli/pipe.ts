@@ -90,6 +90,7 @@ Exits with 0 if everything has arrived, with 1 if not; the summary at the end sa
       description: `maximum time for delivery after the end of the input (default: until nothing was delivered for ${standstillSeconds} s)`,
     },
   },
+  outlivesReader: true,
   async run(given) {
     const options = pipeOptionsOf(given)
     return await pipe(
