@@ -99,6 +99,7 @@ describe.concurrent('logferry', () => {
     [['tail', '--since', '5m'], "unknown option '--since'. For the events of a time, use 'logferry logs'.", 'tail'],
     [['pipe', '--api-token=secret'], "unknown option '--api-token'. Set LOGFERRY_TOKEN to an API token", 'pipe'],
     [['audit', '--token=secret'], "unknown option '--token'", 'audit'],
+    [['audit', '--json=true'], "option '--json' takes no value", 'audit'],
     [
       ['dev', 'node', 'a.js'],
       "too many arguments for 'dev'. Expected 0 arguments but got 2: node, a.js. Write --",
@@ -118,6 +119,8 @@ describe.concurrent('logferry', () => {
     [['emulator', '--port', '65536'], "--port must be a number from 0 to 65535, not '65536'", 'emulator'],
     [['emulator', '--host='], '--host must be a host name or an address', 'emulator'],
     [['emulator', '--allow-host', 'http://a'], '--allow-host must be a host name or an address', 'emulator'],
+    [['emulator', '--allow-host', '['], '--allow-host must be a host name or an address', 'emulator'],
+    [['emulator', '--allow-host', 'a:99999'], '--allow-host must be a host name or an address', 'emulator'],
     [['emulator', '--token', 'a b'], '--token may contain only letters, digits and . _ ~ + / = -', 'emulator'],
     [['completion'], 'no shell given: name bash, zsh or fish', 'completion'],
     [['completion', 'csh'], "value 'csh' is invalid for argument 'shell'. Allowed choices are bash, zsh", 'completion'],

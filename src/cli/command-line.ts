@@ -123,6 +123,7 @@ function unknownOption(problem: string, form: Command | undefined): string {
   const shown = problem.replace(/^(unknown option '[^=]*)=.*'($|\. Did you)/s, "$1'$2")
   const name = /^unknown option '(.*?)'($|\. Did you)/s.exec(shown)?.[1]
   if (name === undefined || form === undefined) return shown
+  if (Object.hasOwn(form.options, name.slice('--'.length))) return `option '${name}' takes no value`
   const flag = name.startsWith('--') ? name : name.slice(0, '-n'.length) // the value may follow at once: -n50
   const remedy = excludingQuery(name, form) ?? form.foreignOptions?.[flag] ?? similarOption(flag, form)
   return remedy === undefined ? `unknown option '${name}'` : `unknown option '${name}'. ${remedy}`

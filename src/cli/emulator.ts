@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net'
 import { type Emulator, startEmulator } from '../emulator.ts'
 import { toMessageLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'
@@ -61,9 +62,7 @@ async function started(given: Given, token: string | undefined): Promise<Emulato
   const host = given.host as string | undefined
   if (host === '') throw new Misuse('--host must be a host name or an address')
   const allowedHosts = given['allow-host'] as string[] | undefined
-  if (allowedHosts?.some(name => !/^[\w.:[\]-]+$/.test(name))) {
-    throw new Misuse('--allow-host must be a host name or an address')
-  }
+  if (allowedHosts?.some(name => !isHost(name))) throw new Misuse('--allow-host must be a host name or an address')
   const tokens = token === undefined ? [] : [{ kind: 'api', actions: ['ingest'], token } as const]
   const maxStoredBytes = given.tail === true ? maxTailedBytes : undefined
   try {
@@ -73,6 +72,10 @@ async function started(given: Given, token: string | undefined): Promise<Emulato
     printError(`logferry: ${toMessageLine((error as Error).message)}. Choose another address with --port or --host.`)
     return undefined
   }
+}
+
+function isHost(text: string): boolean {
+  return /^[\w.:[\]-]+$/.test(text) && URL.canParse(`http://${isIPv6(text) ? `[${text}]` : text}`)
 }
 
 function portOf({ port }: Given): number | undefined {
