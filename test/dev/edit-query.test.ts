@@ -9,7 +9,7 @@ import { compileQuery } from '../../src/dev/query/compile-query.ts'
 import { editQuery } from '../../src/dev/query/edit-query.ts'
 import { readQuery } from '../../src/dev/query/read-query.ts'
 import { soakRuns } from '../support/soak-runs.ts'
-import { fieldName, nowMs, value } from './support/events.ts'
+import { addAll, fieldName, linesOf, newIndex, nowMs, value } from './support/events.ts'
 
 type Change = EditRequest['change']
 
@@ -36,6 +36,21 @@ describe('a click', () => {
     ['broken ( text', { kind: 'only', path: 'a', value: '1' }, '"broken ( text" a:1'],
   ])('turns %s by %j into %s', (q, change, text) => {
     expect(editQuery(q, change)).toBe(text)
+  })
+
+  it('on a long value of a facet finds the event', async () => {
+    const index = newIndex()
+    const lengths = [199, 200, 201, 250, 251, 299, 300, 301, 400]
+    addAll(
+      index,
+      lengths.map(length => ({ url: `/${length}/`.padEnd(length, 'long') })),
+    )
+    const { values } = await index.facet({ field: 'url' })
+    expect(values).toHaveLength(lengths.length)
+    for (const { value } of values) {
+      const { q } = index.edit({ q: '', change: { kind: 'only', path: 'url', value } })
+      expect(await linesOf(index, q), q).not.toEqual([])
+    }
   })
 
   const edited = { numRuns: soakRuns(300) }

@@ -10,8 +10,11 @@ const defaultLimit = 20
 const maxLimit = 1000
 /** Maximum number of different values that are counted. */
 const maxValues = 10_000
-/** Maximum length of a value, in characters. Longer values are counted by their beginning. */
-const maxValueChars = 200
+/**
+ * Maximum length of a value, in characters. Longer values are counted by their beginning, which `edit-query.ts` must not
+ * take for the whole value.
+ */
+const maxValueChars = 300
 /** Maximum number of values of one event, if the field is in an array. */
 const maxValuesPerEvent = 100
 
