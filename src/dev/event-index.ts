@@ -55,7 +55,6 @@ import type {
   ViewQuery,
 } from './protocol.ts'
 import { editQuery } from './query/edit-query.ts'
-import { isFieldName } from './query/resolve-names.ts'
 import { suggestionsFor } from './query/suggest.ts'
 import { Turns } from './query/turns.ts'
 
@@ -316,7 +315,7 @@ export class EventIndex implements EventIndexApi {
   }
 
   edit({ q, change }: EditRequest): EditAnswer {
-    return { q: editQuery(q, change, name => isFieldName(name, this.knownFields)) }
+    return { q: editQuery(q, change, this.knownFields) }
   }
 
   fields(request: FieldsRequest): FieldsAnswer {

@@ -38,6 +38,15 @@ describe('a click', () => {
     expect(editQuery(q, change)).toBe(text)
   })
 
+  it('changes the clause about the field also if it names no more than the end of its path', async () => {
+    const index = newIndex()
+    addAll(index, [{ http: { status: 200 } }, { http: { status: 504 } }])
+    const click = (kind: 'only' | 'or') =>
+      index.edit({ q: 'status:200', change: { kind, path: 'http.status', value: '504' } }).q
+    expect(await linesOf(index, click('only'))).toEqual(['{"http":{"status":504}}'])
+    expect(await linesOf(index, click('or'))).toHaveLength(2)
+  })
+
   it('on a long value of a facet finds the event', async () => {
     const index = newIndex()
     const lengths = [199, 200, 201, 250, 251, 299, 300, 301, 400]

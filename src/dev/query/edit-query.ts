@@ -3,6 +3,7 @@ import { type EditRequest, type Level, levels } from '../protocol.ts'
 import { all, type QueryNode } from './query-node.ts'
 import { parseQuery } from './query-parser.ts'
 import { fieldText, quoted, valueText } from './quoted-text.ts'
+import { type FieldNames, isFieldName, resolveNames } from './resolve-names.ts'
 
 /**
  * Maximum length of a value that a clause contains whole, in characters. A longer one is found by its beginning. Rows cut
@@ -18,15 +19,16 @@ interface Clause {
   readonly node: QueryNode
 }
 
-type IsField = (name: string) => boolean
+/** No field has a name that is known. */
+const noNames: FieldNames = { has: () => false, endingWith: () => [] }
 
 /**
  * Returns the text of a query after a change. A text that is no query becomes a phrase first.
  *
- * @param isField tells whether a name is that of a field, as for `parseQuery`
+ * @param fields the fields that events have: a clause may name one of them by the end of its path
  */
-export function editQuery(q: string, change: EditRequest['change'], isField?: IsField): string {
-  const clauses = clausesOf(q, isField)
+export function editQuery(q: string, change: EditRequest['change'], fields: FieldNames = noNames): string {
+  const clauses = clausesOf(q, fields)
   switch (change.kind) {
     case 'only': {
       const clause = valueClause(change.path, change.value)
@@ -54,10 +56,10 @@ export function editQuery(q: string, change: EditRequest['change'], isField?: Is
 }
 
 /** Returns the clauses that are joined by AND. */
-function clausesOf(q: string, isField?: IsField): Clause[] {
+function clausesOf(q: string, fields: FieldNames): Clause[] {
   if (q.trim() === '') return []
   try {
-    const { node } = parseQuery(q, isField)
+    const { node } = resolveNames(parseQuery(q, name => isFieldName(name, fields)).node, fields)
     const isBare =
       node.kind === 'and' && node.nodes[0] !== undefined && placeOf(node).start === placeOf(node.nodes[0]).start
     const nodes = isBare && node.kind === 'and' ? node.nodes : [node]

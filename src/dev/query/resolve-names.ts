@@ -2,12 +2,15 @@ import type { QueryNode } from './query-node.ts'
 import { isVirtualField } from './virtual-fields.ts'
 
 /** The names of fields that events have. */
-export interface KnownFields {
+export interface FieldNames {
   /** True if there are more fields than are known. */
   readonly isFull?: boolean
   has(path: string): boolean
   /** Returns the paths that end in a dot and the name, at most two of them. */
   endingWith(name: string): string[]
+}
+
+export interface KnownFields extends FieldNames {
   /** Returns the path that is most like a name, if one is like it. */
   similarTo(name: string): string | undefined
 }
@@ -21,19 +24,19 @@ export interface ResolvedQuery {
 }
 
 /** True for the name of a field that events have, or the end of exactly one path. */
-export function isFieldName(name: string, fields: KnownFields): boolean {
+export function isFieldName(name: string, fields: FieldNames): boolean {
   return name === 'message' || isVirtualField(name) || pathOf(name, fields) !== undefined
 }
 
 /** Returns the path of a field that a name stands for: the name itself, or the only path that ends so. */
-export function pathOf(name: string, fields: Pick<KnownFields, 'has' | 'endingWith'>): string | undefined {
+export function pathOf(name: string, fields: FieldNames): string | undefined {
   if (fields.has(name)) return name
   const [path, other] = fields.endingWith(name)
   return other === undefined ? path : undefined
 }
 
 /** Replaces each name that no event has, but that ends exactly one known path, by this path: `status`, `http.status`. */
-export function resolveNames(node: QueryNode, fields: KnownFields): ResolvedQuery {
+export function resolveNames(node: QueryNode, fields: FieldNames): ResolvedQuery {
   const unknown = new Set<string>()
   let isChanged = false
   const resolved = (name: string): string => {

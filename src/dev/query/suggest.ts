@@ -1,7 +1,7 @@
 import { cutText } from '../cut-text.ts'
 import { levels, type SuggestAnswer } from '../protocol.ts'
 import { fieldText, quoted, valueText } from './quoted-text.ts'
-import { type KnownFields, pathOf } from './resolve-names.ts'
+import { type FieldNames, pathOf } from './resolve-names.ts'
 import { badgeWords, virtualFields } from './virtual-fields.ts'
 
 const maxSuggestions = 20
@@ -12,7 +12,7 @@ const maxLabelChars = 120
 const maxValueChars = 100
 
 export interface SuggestionSource {
-  readonly fields: Pick<KnownFields, 'has' | 'endingWith'> & {
+  readonly fields: FieldNames & {
     frequentPaths(): { path: string; events: number }[]
     topValues(path: string): { value: string; count: number }[]
   }
