@@ -2,6 +2,7 @@ import type { Candidate } from '../event/candidate.ts'
 import { mark } from '../event/entry.ts'
 import { messageOf } from '../event/event-message.ts'
 import { noRank, rankOfSpelling, rankOfWord } from '../event/level-rank.ts'
+import { traceIdOf } from '../event/trace-ids.ts'
 import { someText } from './event-texts.ts'
 import { FieldPath } from './field-path.ts'
 import type { Comparison, QueryNode, TermNode, TermTest } from './query-node.ts'
@@ -110,6 +111,7 @@ function cheapestFirst(parts: readonly Costed[]): Costed[] {
 function compiledTerm({ field, test }: TermNode, context: QueryContext): Costed {
   if (field === null) return compiledText(test)
   if (field === 'message') return messageTest(test)
+  if (field === 'trace_id') return traceTest(test)
   const ofEvent = fieldTest(field, test)
   if (!isVirtualField(field)) return ofEvent
   const ofEntry = virtualTest(field, test, context)
@@ -185,6 +187,22 @@ function messageTest(test: TermTest): Costed {
       return !isItsText && isTrue(messageOf(candidate.event))
     },
     cost: Math.max(ofField.cost, 2),
+  }
+}
+
+/** Tests the field `trace_id`, and the id of the trace if the event has it in another field: the list shows it as well. */
+function traceTest(test: TermTest): Costed {
+  const ofField = fieldTest('trace_id', test)
+  const nameFinder = new TextFinder('trace')
+  const isTrue = virtualValueTest('trace_id', test)
+  return {
+    test: candidate => {
+      if (ofField.test(candidate)) return true
+      if (!candidate.hasEscapes && !nameFinder.isIn(candidate.line)) return false
+      const id = traceIdOf(candidate.event)
+      return id !== null && isTrue(id)
+    },
+    cost: ofField.cost,
   }
 }
 

@@ -42,7 +42,8 @@ export function resolveNames(node: QueryNode, fields: FieldNames): ResolvedQuery
   const resolved = (name: string): string => {
     if (name === 'message' || isVirtualField(name)) return name
     const path = pathOf(name, fields)
-    if (path === undefined && fields.isFull !== true) unknown.add(name)
+    // `trace_id` finds ids in other fields as well.
+    if (path === undefined && fields.isFull !== true && name !== 'trace_id') unknown.add(name)
     isChanged ||= path !== undefined && path !== name
     return path ?? name
   }
