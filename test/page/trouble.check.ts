@@ -7,7 +7,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type FaultsAnswer, faultKinds, paths, type RequestsAnswer } from '../../src/dev/protocol.ts'
 import { startDev } from '../dev/service.ts'
-import { eventually, openTab, startBrowser } from './browser.ts'
+import { eventually, openTab, startBrowser, type Tab } from './browser.ts'
 import { startCuttableProxy } from './cuttable-proxy.ts'
 
 /** A page is slow if it has read nothing for longer than two seconds. */
@@ -200,3 +200,33 @@ it.concurrent('a page that cannot keep up is told how many events it has not dra
   await tab.page.getByText(/This page could not keep up: 300 events were not drawn/).waitFor()
   await tab.shows('not drawn 299', 'not drawn 298')
 })
+
+it.concurrent('a page that has slept is not said to have been away since the service was started anew', async () => {
+  await using first = await startDev()
+  await using tab = await openTab(browser, first)
+  const { page } = tab
+  await page.clock.install()
+  await page.reload()
+  await page.getByText('No event has arrived yet.').waitFor()
+  const port = new URL(first.url).port
+  await first.process[Symbol.asyncDispose]()
+  await page.getByText(/Disconnected for/).waitFor()
+  await using second = await startDev(['--port', port])
+  await second.ingest([{ message: 'of the second run' }])
+  await eventually(async () => {
+    await page.clock.runFor(1000)
+    return tab.messages()
+  }).toEqual(['of the second run'])
+  await show(tab, 'hidden')
+  await page.clock.runFor(11_000)
+  await page.getByText('Asleep').waitFor()
+  await second.ingest([{ message: 'unseen' }])
+  await show(tab, 'visible')
+  await tab.shows('unseen', 'of the second run')
+  expect(await page.getByText(/Back after/).count()).toBe(0)
+})
+
+function show({ page }: Tab, state: 'hidden' | 'visible'): Promise<unknown> {
+  return page.evaluate(`Object.defineProperty(document, 'visibilityState', { get: () => '${state}', configurable: true })
+    document.dispatchEvent(new Event('visibilitychange'))`)
+}

@@ -47,6 +47,8 @@ export class PageControl {
   #isTyping = false
   #toastTimer = 0
   #offlineSince = 0
+  /** Since when the stream was away that has just come back; 0 if it was not. */
+  #awaySince = 0
 
   constructor(store: Store) {
     this.store = store
@@ -342,6 +344,8 @@ export class PageControl {
     this.#drawnFrame = undefined
     this.#revision = view.revision ?? 0
     this.#changes++
+    this.#awaySince = this.#offlineSince
+    this.#offlineSince = 0
     this.store.set({ service: { epoch, version, url, maxEvents }, kept, forgotten, isReady: true })
     if (keepsOldRows) this.#keepRelic()
     this.#dropForeignNumbers(epoch)
@@ -416,9 +420,8 @@ export class PageControl {
   }
 
   #onGap({ reason, count, forgotten }: LiveMessages['gap']): void {
-    if (reason === 'reconnected' && this.#offlineSince !== 0) {
-      this.store.notify({ kind: 'back', awayMs: Date.now() - this.#offlineSince, count, forgotten })
-      this.#offlineSince = 0
+    if (reason === 'reconnected' && this.#awaySince !== 0) {
+      this.store.notify({ kind: 'back', awayMs: Date.now() - this.#awaySince, count, forgotten })
     } else if (reason === 'slow' || reason === 'forgotten') {
       this.store.notify({ kind: 'slow', count, forgotten })
     }
