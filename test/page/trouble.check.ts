@@ -226,6 +226,20 @@ it.concurrent('a page that has slept is not said to have been away since the ser
   expect(await page.getByText(/Back after/).count()).toBe(0)
 })
 
+it.concurrent('a request that is opened in a tab in the background is there when the tab is looked at', async () => {
+  await using dev = await startDev()
+  await dev.ingest([{ n: 1 }])
+  await using tab = await openTab(browser, dev)
+  const { page } = tab
+  await page.addInitScript(
+    "Object.defineProperty(document, 'visibilityState', { get: () => 'hidden', configurable: true })",
+  )
+  await page.goto(`${dev.url}/dev/requests/1`)
+  await page.getByText('Loading …').first().waitFor()
+  await show(tab, 'visible')
+  await page.getByRole('region', { name: 'Request 1' }).getByText('POST /v1/datasets/d/ingest').waitFor()
+})
+
 function show({ page }: Tab, state: 'hidden' | 'visible'): Promise<unknown> {
   return page.evaluate(`Object.defineProperty(document, 'visibilityState', { get: () => '${state}', configurable: true })
     document.dispatchEvent(new Event('visibilitychange'))`)

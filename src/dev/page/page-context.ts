@@ -34,8 +34,8 @@ export interface Loaded<Answer> {
 }
 
 /**
- * Loads an answer when what it depends on changes, and again after `everyMs` while the tab is looked at. The last answer
- * stays until the next is here.
+ * Loads an answer when what it depends on changes, and again after `everyMs`. A tab that is not looked at loads nothing
+ * before it is. The last answer stays until the next is here.
  */
 export function useAnswer<Answer>(
   load: (signal: AbortSignal) => Promise<Answer>,
@@ -47,18 +47,22 @@ export function useAnswer<Answer>(
   useEffect(() => {
     const end = new AbortController()
     let timer = 0
+    let isReading = false
     const read = async () => {
+      if (isReading || document.visibilityState !== 'visible') return
+      isReading = true
+      clearTimeout(timer)
       try {
-        if (document.visibilityState === 'visible') {
-          setAnswer(await load(end.signal))
-          setError(undefined)
-        }
+        setAnswer(await load(end.signal))
+        setError(undefined)
       } catch (reason) {
         if (end.signal.aborted || wasAborted(reason)) return
         setError(messageOf(reason))
       }
+      isReading = false
       if (everyMs !== undefined && !end.signal.aborted) timer = setTimeout(read, everyMs)
     }
+    document.addEventListener('visibilitychange', read, { signal: end.signal })
     void read()
     return () => {
       clearTimeout(timer)
