@@ -240,6 +240,34 @@ it.concurrent('a request that is opened in a tab in the background is there when
   await page.getByRole('region', { name: 'Request 1' }).getByText('POST /v1/datasets/d/ingest').waitFor()
 })
 
+it.concurrent('an event that has a page of its own is the one that the keys act on', async () => {
+  await using dev = await startDev()
+  await dev.ingest([
+    { message: 'one', trace_id: 'trace-of-one' },
+    { message: 'two', trace_id: 'trace-of-two' },
+  ])
+  const { events } = await dev.events({ order: 'asc' })
+  await using tab = await openTab(browser, dev)
+  const { page } = tab
+  await tab.shows('two', 'one')
+  const openOne = async () => {
+    await tab.press('1', 'g') // the cursor is on the other event
+    await page.evaluate(
+      `history.pushState(null, '', '/dev/event/${events[0]?.id}'); dispatchEvent(new PopStateEvent('popstate'))`,
+    )
+    await page.getByRole('heading', { name: 'one' }).waitFor()
+  }
+  await openOne()
+  await tab.press('y')
+  await page.getByText('JSON copied.').waitFor()
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(events[0]?.line)
+  await tab.press('t')
+  await page.getByRole('heading', { name: 'Trace trace-of-one' }).waitFor()
+  await openOne()
+  await tab.press('v')
+  await page.waitForURL(/\/dev\/events\?.*\bsel=1\b/)
+})
+
 function show({ page }: Tab, state: 'hidden' | 'visible'): Promise<unknown> {
   return page.evaluate(`Object.defineProperty(document, 'visibilityState', { get: () => '${state}', configurable: true })
     document.dispatchEvent(new Event('visibilitychange'))`)

@@ -1,5 +1,5 @@
 /** What the reader can do, by key or by click. Each action is one function, so that both ways do the same. */
-import { type EditRequest, type Level, paths, type Row, type Screen } from '../protocol.ts'
+import { type EditRequest, type EventDetail, type Level, paths, type Row, type Screen } from '../protocol.ts'
 import { api, queryString } from './api.ts'
 import { copyText, saveText } from './clipboard.ts'
 import { cellValue, columnsOf } from './columns.ts'
@@ -162,6 +162,14 @@ export class Actions {
     return cursor === null ? undefined : this.#control.rows.row(cursor.rank)
   }
 
+  /** The event that a key acts on: that of the page, or else the selected one, or the one that is open beside the list. */
+  focusedEvent(): Row | EventDetail | undefined {
+    const { detail, place } = this.#state
+    const open = detail.kind === 'shown' ? detail.event : undefined
+    if (place.screen === 'event') return open
+    return place.screen === 'events' ? (this.selectedRow() ?? open) : undefined
+  }
+
   openAt(rank: number, column = -1): void {
     const row = this.#control.rows.row(rank)
     if (row === undefined) return
@@ -282,12 +290,11 @@ export class Actions {
 
   /** Copies the JSON of the open or selected event. */
   async copyEvent(): Promise<void> {
+    const event = this.focusedEvent()
+    if (event === undefined) return this.#control.toast('Select an event first.')
     const { detail } = this.#state
-    const row = this.selectedRow()
-    const id = row?.id ?? (detail.kind === 'shown' ? detail.id : undefined)
-    if (id === undefined) return this.#control.toast('Select an event first.')
-    const shown = detail.kind === 'shown' && detail.id === id ? detail.event : undefined
-    const text = shown ? escapeUnseen(shown.line) : api.event({ id }).then(({ line }) => escapeUnseen(line))
+    const shown = detail.kind === 'shown' && detail.event.id === event.id ? detail.event : undefined
+    const text = shown ? escapeUnseen(shown.line) : api.event({ id: event.id }).then(({ line }) => escapeUnseen(line))
     await this.copy(text, 'JSON copied.')
   }
 

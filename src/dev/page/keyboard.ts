@@ -1,4 +1,5 @@
 /** The keys of the page. Single keys act outside of text fields only, and can be switched off. */
+import type { Screen } from '../protocol.ts'
 import type { Actions } from './actions.ts'
 import type { PageControl } from './page-control.ts'
 import { tabs } from './place.ts'
@@ -93,7 +94,7 @@ export class Keyboard {
       this.#moving(event.key, event.target) ??
       (settings.shortcuts ? (this.#anywhere(event.key, event.target) ?? this.#onEvent(event.key)) : undefined)
     if (action === undefined) return
-    if (place.screen !== 'events' && !isForAll(event.key)) return
+    if (place.screen !== 'events' && !isFor(place.screen, event.key)) return
     event.preventDefault()
     action()
   }
@@ -153,10 +154,10 @@ export class Keyboard {
       case 'W':
         return () => void actions.nextWarning(-1)
       case 't':
-        return () => actions.showTrace(this.#event()?.traceId)
+        return () => actions.showTrace(actions.focusedEvent()?.traceId)
       case 'v':
         return () => {
-          const event = this.#event()
+          const event = actions.focusedEvent()
           if (event === undefined) this.#control.toast('Select an event first.')
           else actions.showContext(event.at, event.n)
         }
@@ -180,17 +181,11 @@ export class Keyboard {
         return undefined
     }
   }
-
-  /** The event that a key acts on: the selected one, or the one that is open. */
-  #event(): { at: number; n: number; traceId: string | null } | undefined {
-    const { detail } = this.#control.store.state
-    return this.#actions.selectedRow() ?? (detail.kind === 'shown' ? detail.event : undefined)
-  }
 }
 
-/** Keys with a meaning on each tab. */
-function isForAll(key: string): boolean {
-  return /^[/?1-5mcYy ]$/.test(key)
+/** True for a key with a meaning on a screen other than the list. */
+function isFor(screen: Screen, key: string): boolean {
+  return (screen === 'event' ? /^[/?1-5mcYytv ]$/ : /^[/?1-5mcYy ]$/).test(key)
 }
 
 function isTextField(target: EventTarget | null): boolean {
