@@ -268,6 +268,18 @@ it.concurrent('an event that has a page of its own is the one that the keys act 
   await page.waitForURL(/\/dev\/events\?.*\bsel=1\b/)
 })
 
+it.concurrent('requests of another status are shown from the newest, also after a look at older ones', async () => {
+  await using dev = await startDev()
+  for (let n = 0; n < 120; n++) await dev.ingest([{ n }])
+  await dev.raw('/v1/datasets/d/ingest', { method: 'POST', body: '[]' })
+  await using tab = await openTab(browser, dev, 'requests')
+  const { page } = tab
+  await page.getByRole('button', { name: 'Older' }).click()
+  await page.getByRole('link', { name: /^Request 1,/ }).waitFor()
+  await page.getByRole('combobox', { name: 'Status' }).selectOption('4xx')
+  await page.getByRole('link', { name: /^Request 121,/ }).waitFor()
+})
+
 function show({ page }: Tab, state: 'hidden' | 'visible'): Promise<unknown> {
   return page.evaluate(`Object.defineProperty(document, 'visibilityState', { get: () => '${state}', configurable: true })
     document.dispatchEvent(new Event('visibilitychange'))`)

@@ -21,6 +21,11 @@ export function RequestsScreen({ state }: Props) {
     [status, dataset, retries, before],
     before === undefined ? refreshMs : undefined,
   )
+  /** Changes a filter. The requests that it lets through are shown from the newest. */
+  const filter = (set: () => void) => {
+    set()
+    setBefore(undefined)
+  }
   const open = /^\d+$/.test(state.place.id) ? Number(state.place.id) : undefined
   const ratio = answer === undefined || answer.wireBytes === 0 ? 1 : answer.bodyBytes / answer.wireBytes
   const rows = answer?.requests ?? []
@@ -39,7 +44,7 @@ export function RequestsScreen({ state }: Props) {
         )}
         <label>
           Status{' '}
-          <select value={status} onChange={event => setStatus(event.currentTarget.value)}>
+          <select value={status} onChange={({ currentTarget: { value } }) => filter(() => setStatus(value))}>
             <option value="">all</option>
             <option value="2xx">2xx</option>
             <option value="4xx">4xx</option>
@@ -49,7 +54,7 @@ export function RequestsScreen({ state }: Props) {
         </label>
         <label>
           Dataset{' '}
-          <select value={dataset} onChange={event => setDataset(event.currentTarget.value)}>
+          <select value={dataset} onChange={({ currentTarget: { value } }) => filter(() => setDataset(value))}>
             <option value="">all</option>
             {(state.tick?.datasets ?? []).map(({ value }) => (
               <option key={value} value={value}>
@@ -59,8 +64,7 @@ export function RequestsScreen({ state }: Props) {
           </select>
         </label>
         <label>
-          <input type="checkbox" checked={retries} onChange={event => setRetries(event.currentTarget.checked)} />{' '}
-          retries only
+          <input type="checkbox" checked={retries} onChange={() => filter(() => setRetries(!retries))} /> retries only
         </label>
       </header>
       {open !== undefined && <OpenRequest key={open} n={open} />}
