@@ -46,6 +46,25 @@ describe('a pinned list of 40 windows', () => {
   })
 })
 
+describe('a pinned list that the service still searches', () => {
+  it('asks for the rows on the screen once at a time', () => {
+    let asked = 0
+    const load = () => {
+      asked++
+      return new Promise<RowsAnswer>(() => {})
+    }
+    const windows = new RowWindows(
+      load,
+      () => {},
+      error => expect.unreachable(String(error)),
+    )
+    windows.draw({ rows: [], matched: 0, newest: matched, complete: false })
+    windows.pin()
+    for (let times = 0; times < 10; times++) windows.readOn(0)
+    expect(asked).toBe(1)
+  })
+})
+
 describe('a search through a list', () => {
   it('ends when another list is drawn, and leaves none of its rows in that list', async () => {
     const { windows } = pinnedList()

@@ -129,7 +129,8 @@ export class RowWindows {
 
   /** Reads again what was incomplete when it was read: the service was still looking. */
   readOn(from: number): void {
-    if (this.#isPinned && !this.complete) void this.#read(from - (from % windowRows))
+    const start = from - (from % windowRows)
+    if (this.#isPinned && !this.complete && !this.#loading.has(start)) void this.#read(start)
   }
 
   async #read(start: number): Promise<void> {
