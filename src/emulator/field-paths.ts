@@ -1,9 +1,14 @@
+import { createHash } from 'node:crypto'
 import type { EventObject } from './body-events.ts'
 import { isJsonObject } from './json-text.ts'
 
+/** Maximum length of a path that is kept as it is, and length of the beginning that is kept of a longer one, in characters. */
+const maxPathChars = 1000
+const keptChars = 200
+
 /**
  * The distinct fields of a dataset: the dotted path of each leaf of its events. A list is a leaf, and so is an empty
- * object. A key keeps its own dots, so `{"a.b":1}` and `{"a":{"b":1}}` have the same field.
+ * object. A key keeps its own dots, so `{"a.b":1}` and `{"a":{"b":1}}` have the same field, unless their path is long.
  */
 export class FieldPaths {
   #known = new Set<string>()
@@ -24,7 +29,7 @@ export class FieldPaths {
     for (const { object, prefix } of pending) {
       for (const key of Object.keys(object)) {
         const value = object[key]
-        const path = prefix + key
+        const path = shortened(prefix + key)
         if (isJsonObject(value) && !isEmpty(value)) {
           pending.push({ object: value, prefix: `${path}.` })
         } else if (!this.#known.has(path)) {
@@ -36,6 +41,15 @@ export class FieldPaths {
     for (const path of added) this.#known.add(path)
     return undefined
   }
+}
+
+/**
+ * Returns a text that stands for a long path: its beginning and its hash. The paths below a name of a megabyte would have a
+ * megabyte each.
+ */
+function shortened(path: string): string {
+  if (path.length <= maxPathChars) return path
+  return `${path.slice(0, keptChars)}…${createHash('sha256').update(path).digest('base64')}`
 }
 
 function isEmpty(object: object): boolean {

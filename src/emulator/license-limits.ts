@@ -20,7 +20,8 @@ interface Usage {
 
 const bytesPerGb = 1e9
 const maxRetryAfterSeconds = 86_400
-const shownPathLength = 200
+/** Maximum length of the names in the reason why an event fails. An answer has a reason for each event. */
+const shownLength = 200
 /** Maximum memory for the names of one organization's datasets, in bytes. Datasets beyond it are not counted. */
 const maxDatasetBytes = 16_777_216
 /** Estimated memory of a dataset in addition to its name, in bytes. */
@@ -122,9 +123,8 @@ export class LicenseLimits {
       const path = fields.add(event, maxFields)
       if (path === undefined) return undefined
       this.#refused.maxFields += 1
-      const shown = path.length > shownPathLength ? `${path.slice(0, shownPathLength)}…` : path
-      const allowance = `dataset '${dataset}' has ${fields.count} of the ${maxFields} fields its license allows`
-      return `${allowance}; new field '${shown}' is one too many`
+      const allowance = `dataset '${shown(dataset)}' has ${fields.count} of the ${maxFields} fields its license allows`
+      return `${allowance}; new field '${shown(path)}' is one too many`
     }
   }
 
@@ -155,6 +155,10 @@ export class LicenseLimits {
     }
     return usage
   }
+}
+
+function shown(name: string): string {
+  return name.length > shownLength ? `${name.slice(0, shownLength)}…` : name
 }
 
 function nothingRefused(): Record<Limit, number> {

@@ -338,6 +338,24 @@ describe('maxFields', () => {
     expect(failure?.error.length).toBeLessThan(400)
   })
 
+  it('counts the fields below a long name without keeping the name for each of them, and tells them apart', async () => {
+    emulator.changeOrg({ license: { maxFields: 600 } })
+    const body = [{ ['long'.repeat(250_000)]: leaves(600) }]
+    expect(await ingest(body)).toMatchObject({ ingested: 1, failed: 0 }) // it took a minute
+    expect(await ingest(body)).toMatchObject({ ingested: 1, failed: 0 })
+    const { failures } = await ingest([{ ['long'.repeat(250_000)]: leaves(1, 'other') }])
+    expect(failures[0]?.error).toMatch(/has 600 of the 600 fields .* new field '(?:long){50}…' is one too many$/)
+  })
+
+  it('names a dataset with a long name in part, as an answer names it for each event', async () => {
+    emulator.changeOrg({ license: { maxFields: 0 } })
+    const answer = await post(emulator, {
+      dataset: 'd'.repeat(10_000),
+      body: Array.from({ length: 100 }, () => ({ n: 1 })),
+    })
+    expect((await answer.text()).length).toBeLessThan(100_000)
+  })
+
   it('accepts 100,000 events of 20 fields within seconds', async () => {
     emulator.changeOrg({ license: { maxFields: 20 } })
     const event = { ...leaves(12), http: leaves(4), user: { id: 1, geo: leaves(3) } }
