@@ -20,9 +20,13 @@ export class ExactNumber {
 /** Makes JSON of a number from its text. The compiler does not know the function of the language yet. */
 const { rawJSON: rawJson } = JSON as unknown as { rawJSON(text: string): unknown }
 
-/** Maximum number of fields that are read of an event, and maximum depth at which they are separate fields. */
+/**
+ * Maximum number of fields that are read of an event, and maximum depth and length of the path at which the members of an
+ * object are separate fields.
+ */
 const maxFields = 1000
 const maxDepth = 16
+const maxParentChars = 1000
 /** Maximum depth to which a value is written as JSON, and maximum entries of an object or array in it. */
 const maxWrittenDepth = 4
 const maxEntries = 100
@@ -66,7 +70,8 @@ export function fieldsOf(event: object): Field[] {
     }
     const path = level.path === '' ? entry[0] : `${level.path}.${entry[0]}`
     const value: unknown = entry[1]
-    if (isNested(value) && open.length < maxDepth) open.push({ path, entries: Object.entries(value), next: 0 })
+    if (isNested(value) && open.length < maxDepth && path.length <= maxParentChars)
+      open.push({ path, entries: Object.entries(value), next: 0 })
     else fields.push({ path, value })
   }
   return fields

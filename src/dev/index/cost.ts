@@ -1,3 +1,4 @@
+import { cutText } from '../cut-text.ts'
 import { eventOfLine } from '../event/candidate.ts'
 import type { CountedName } from '../event/counted-names.ts'
 import type { Entry } from '../event/entry.ts'
@@ -15,6 +16,8 @@ const maxExamples = 20
 const maxHeaviest = 3
 /** Maximum size of the lines that are parsed for the heaviest fields of one statement, in characters. */
 const maxExampleChars = 262_144
+/** Maximum length of a name in the path of a heaviest field, in characters. Fields with the same beginning count as one. */
+const maxNameChars = 256
 const secondsPerMonth = 30 * 86_400
 
 interface Counted {
@@ -93,10 +96,13 @@ function heaviestFields(examples: readonly Entry[]): { path: string; share: numb
       if (!Object.hasOwn(event, name)) continue
       const value = event[name]
       if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-        addSize(sizes, name, name, value)
+        addSize(sizes, cutText(name, maxNameChars), name, value)
         continue
       }
-      for (const [member, nested] of Object.entries(value)) addSize(sizes, `${name}.${member}`, member, nested)
+      const group = cutText(name, maxNameChars)
+      for (const [member, nested] of Object.entries(value)) {
+        addSize(sizes, `${group}.${cutText(member, maxNameChars)}`, member, nested)
+      }
     }
   }
   return Array.from(sizes, ([path, size]) => ({ path, share: Math.min(size / total, 1) }))
