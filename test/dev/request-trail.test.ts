@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, it } from 'vitest'
 import { RequestTrail } from '../../src/dev/intake/request-trail.ts'
+import type { Ingest } from '../../src/emulator/ingest.ts'
 import type { ReceivedRequest } from '../../src/emulator/request-log.ts'
 
 setFlagsFromString('--expose-gc')
@@ -23,4 +24,23 @@ it('keeps the start of a long path and of a long header, and not the rest', () =
   const newest = trail.detail(2000)
   expect(newest?.path).toHaveLength(1001)
   expect(newest?.headers[0]?.[1]).toHaveLength(200)
+})
+
+it('learns nothing of a request whose body comes after 2,000 others, when it is forgotten', () => {
+  const trail = new RequestTrail()
+  const opened = (atMs: number) => {
+    const entry = { atMs, method: 'POST', path: '/v1/datasets/d/ingest' } as ReceivedRequest
+    trail.opened(entry, { headers: {} } as IncomingMessage)
+    return entry
+  }
+  const read = (entry: ReceivedRequest) => {
+    const body = Buffer.from('[{"n":1}]')
+    trail.read({ entry, dataset: 'd', body, readAhead: body } as unknown as Ingest)
+    return trail.storing(entry)
+  }
+  const slow = opened(0)
+  const others = Array.from({ length: 2000 }, (_, n) => opened(n))
+  expect(read(slow)).toEqual({ n: 0, isDuplicate: false })
+  expect(read(others[7] as ReceivedRequest)).toEqual({ n: 9, isDuplicate: false })
+  expect(trail.detail(9)?.retryOf).toBeUndefined()
 })

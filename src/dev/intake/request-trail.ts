@@ -91,12 +91,12 @@ export class RequestTrail {
 
   /** Returns the number of a request, or 0 if it is forgotten. */
   numberOf(entry: ReceivedRequest): number {
-    return this.#entries.get(entry)?.row.n ?? 0
+    return this.#kept(entry)?.row.n ?? 0
   }
 
   /** Recognizes a retry by the body of a request, which was read and may yet be refused. */
   read({ entry, readAhead, found, body, dataset }: Ingest): void {
-    const trace = this.#entries.get(entry)
+    const trace = this.#kept(entry)
     if (trace === undefined || !Buffer.isBuffer(readAhead)) return
     const events = found !== undefined && 'count' in found ? found : undefined
     trace.bodyStart = body.toString('utf8', 0, maxBodyStart)
@@ -120,7 +120,7 @@ export class RequestTrail {
    * @returns the number of the request, and whether the same body was stored before
    */
   storing(entry: ReceivedRequest): { n: number; isDuplicate: boolean } {
-    const trace = this.#entries.get(entry)
+    const trace = this.#kept(entry)
     const [mark] = trace?.marks ?? []
     if (trace === undefined || mark === undefined) return { n: trace?.row.n ?? 0, isDuplicate: false }
     const isDuplicate = this.#stored.has(mark)
@@ -180,6 +180,12 @@ export class RequestTrail {
   detail(n: number): RequestDetail | undefined {
     const trace = this.#traces.get(n)
     return trace && { ...trace.row, headers: trace.headers, bodyStart: trace.bodyStart }
+  }
+
+  /** Returns the trace of a request unless it is forgotten, as a slow one may be before its body is there. */
+  #kept(entry: ReceivedRequest): Trace | undefined {
+    const trace = this.#entries.get(entry)
+    return trace !== undefined && this.#traces.has(trace.row.n) ? trace : undefined
   }
 
   #countReason({ reason }: RequestRow): void {
