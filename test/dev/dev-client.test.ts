@@ -145,6 +145,7 @@ describe('reading page after page from a service that lies', () => {
   it.each([
     ['empty earlier pages', 100, { next: 4 }],
     ['the same events again and again', 0, { next: 1, events: [whole] }],
+    ['events that do not say how to go on', 0, { next: null, events: [whole] }],
   ])('ends tail at %s', async (_, last, page) => {
     const served = pages(order => (order === 'desc' && last === 0 ? { next: null } : page))
     using started = await startClient(served.listener)

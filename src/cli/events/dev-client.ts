@@ -73,7 +73,7 @@ const eventsAnswer = v.object({
 /** True for a page of at most as many events as were asked for, from which the next one goes on in the same direction. */
 function leadsOn({ events, next }: EventsAnswer, { order, limit, before, after = 0 }: EventsRequest): boolean {
   if (limit !== undefined && events.length > limit) return false
-  if (order === 'asc') return next === null || next > after || (next === after && events.length === 0)
+  if (order === 'asc') return next !== null && (next > after || (next === after && events.length === 0))
   return next === null || (events.length > 0 && next < (before ?? Number.POSITIVE_INFINITY))
 }
 
