@@ -69,6 +69,14 @@ describe('logferry tail', () => {
     expect(tail.stdout().match(/at pay/g)).toHaveLength(1)
   })
 
+  it('tells how many lines of a long stack it leaves out', async () => {
+    await using tail = await startTail(dev, ['--color', 'never'])
+    const frames = Array.from({ length: 99 }, (_, n) => `    at f${n} (${'deep/'.repeat(40)}a.ts:4:7)`)
+    await dev.ingest([{ message: 'boom', stack: ['TypeError: x', ...frames].join('\n') }])
+    await tail.until(/more lines/)
+    expect(tail.stdout()).toContain('… 88 more lines')
+  })
+
   it('prints for people: time, level, dataset, message, fields, stack, and repeats as one', async () => {
     const time = '2026-11-21T10:42:07.123000001Z'
     const stack = 'TypeError: x\n    at pay (src/pay.ts:4:7)'

@@ -129,7 +129,7 @@ function isStack({ path, value }: Field): boolean {
 }
 
 function addStack(stack: string, lines: StyledLine[]): void {
-  const all = stack.slice(0, maxStackLines * maxStackLineChars * 4).split('\n')
+  const all = stack.split('\n')
   for (const line of all.slice(0, maxStackLines)) {
     lines.push([`${indent}  `, dim(shortened(line.trimEnd(), maxStackLineChars))])
   }
