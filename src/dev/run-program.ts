@@ -57,7 +57,7 @@ function reasonOf({ code, message }: NodeJS.ErrnoException): string {
  * Returns the environment of the program. The endpoint for all signals of OpenTelemetry is set only if it is not set
  * already: spans and metrics go on to where they went before.
  */
-export function programEnvironment(env: NodeJS.ProcessEnv, { url, token, orgId }: ProgramTarget): NodeJS.ProcessEnv {
+function programEnvironment(env: NodeJS.ProcessEnv, { url, token, orgId }: ProgramTarget): NodeJS.ProcessEnv {
   const { LOGFERRY_DATASET = defaultDataset, OTEL_EXPORTER_OTLP_ENDPOINT = url } = env
   const hasOwnEndpoint = env.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined
   const protocol = 'http/protobuf'

@@ -23,7 +23,7 @@ const maxNamed = 20
  * Matches events of a spool with a query, in the same way as a dev service does: a small index takes them, finds the
  * matches, and forgets them.
  */
-export class SpoolMatcher {
+class SpoolMatcher {
   readonly #wanted: Wanted & Partial<Pick<Search, 'from' | 'to'>>
   readonly #index = new EventIndex({ epoch: 'spool', maxEvents: keptEvents, maxBytes: keptBytes, nowMs: systemTimeMs })
   #after = 0

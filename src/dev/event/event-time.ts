@@ -1,7 +1,7 @@
 import { isCalendarDay } from '../../text/calendar-day.ts'
 
 /** The maximum by which the time of an event may be ahead of the service's clock, in milliseconds. */
-export const maxAheadMs = 5000
+const maxAheadMs = 5000
 
 /** An event is late if its time is behind that of the newest one by more than this, in milliseconds. */
 export const maxBehindMs = 2000

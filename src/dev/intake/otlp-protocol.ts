@@ -12,7 +12,7 @@ import type { OtlpEvent } from './otlp-logs.ts'
 import type { OtlpFormat } from './otlp-request.ts'
 
 /** Dataset of events that came by OTLP, which has no datasets. */
-export const otlpDataset = 'otlp'
+const otlpDataset = 'otlp'
 
 /** Loads the decoder when it is needed: its schemas take a fifth of the start of the service. */
 const loadDecoder = () => import('./otlp-logs.ts')

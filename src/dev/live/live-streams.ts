@@ -57,10 +57,6 @@ export class LiveStreams {
     for (const stream of this.#open) stream.tellRefused(refused)
   }
 
-  get count(): number {
-    return this.#open.size
-  }
-
   end(reason: string): void {
     for (const stream of this.#open) stream.end(reason)
   }

@@ -23,7 +23,7 @@ interface Paste {
 }
 
 /** What to paste, and where. The page shows it without the token, which only a copy contains. */
-export function pastesOf(way: Way, { url, dataset, otlpEndpoint }: Setup, token: string): Paste[] {
+function pastesOf(way: Way, { url, dataset, otlpEndpoint }: Setup, token: string): Paste[] {
   const settings: Paste = {
     title: 'In the shell that starts your program',
     text: `export LOGFERRY_URL=${url}\nexport LOGFERRY_DATASET=${dataset}\nexport LOGFERRY_TOKEN=${token}`,

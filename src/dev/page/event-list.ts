@@ -10,7 +10,7 @@ import type { PageControl } from './page-control.ts'
 import type { State } from './state.ts'
 import { highlightOf } from './visible-text.ts'
 
-export const rowHeights = { 1: 26, 3: 62 } as const
+const rowHeights = { 1: 26, 3: 62 } as const
 const headHeight = 30
 const overscan = 8
 /** Browsers place nothing beyond about 17 million pixels. */

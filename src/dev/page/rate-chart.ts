@@ -4,7 +4,7 @@ import { type Chart, levels } from '../protocol.ts'
 import { scaleTimes } from './format.ts'
 
 /** Series of the chart, the highest level on top: the service's order, and those without a level. */
-export const chartSeries = [...levels, 'none'] as const
+const chartSeries = [...levels, 'none'] as const
 type Series = (typeof chartSeries)[number]
 
 interface Colors {

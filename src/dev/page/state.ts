@@ -77,7 +77,7 @@ export interface State {
   isBrushing: boolean
 }
 
-export const emptyReading: QueryReading = { clauses: [], notes: [], highlight: [] }
+const emptyReading: QueryReading = { clauses: [], notes: [], highlight: [] }
 
 export function initialState(place: Place, settings: Settings): State {
   return {
