@@ -7,8 +7,8 @@ import { eventsIn, type SpooledEvent, writtenAt } from './read-spool.ts'
 import { isSealed, maxSegmentBytes, readSegment } from './segment-format.ts'
 import { directoriesIn, readableSegmentsIn } from './spool-directory.ts'
 
-/** Called with the events of one segment; the next segment is read after the promise has resolved. */
-type OnEvents = (events: readonly SpooledEvent[]) => Promise<void>
+/** Events, one segment at a time: the next segment is read when its events are asked for. Returns `Result` at the end. */
+type Reading<Result> = AsyncGenerator<readonly SpooledEvent[], Result>
 
 /** Maximum number of unfinished segments that are held open. Each application has at most one for each dataset. */
 const maxOpen = 64
@@ -40,18 +40,18 @@ export class SpoolTail {
   }
 
   /**
-   * Passes on the events written since the last call, one segment at a time. The first call passes on every event.
+   * Yields the events written since the last call, one segment at a time. The first call yields every event.
    *
    * @returns the number of segments that left the spool between two calls, or could not be read
    */
-  async readNew(onEvents: OnEvents): Promise<number> {
+  async *readNew(): Reading<number> {
     let missed = 0
     const names = await directoriesIn(this.#root, nodeDisk)
-    for (const name of names) missed += await this.#readDirectory(name, onEvents)
+    for (const name of names) missed += yield* this.#readDirectory(name)
     const present = new Set(names)
     for (const [name, directory] of this.#directories) {
       if (present.has(name)) continue
-      missed += await this.#readOn(directory, new Set(), onEvents)
+      missed += yield* this.#readOn(directory, new Set())
       this.#directories.delete(name)
     }
     this.#isFirst = false
@@ -65,7 +65,7 @@ export class SpoolTail {
     }
   }
 
-  async #readDirectory(name: string, onEvents: OnEvents): Promise<number> {
+  async *#readDirectory(name: string): Reading<number> {
     const known = this.#directories.get(name)
     const directory = known ?? { highest: 0, open: new Map<string, OpenSegment>() }
     this.#directories.set(name, directory)
@@ -73,10 +73,10 @@ export class SpoolTail {
     const files = await readableSegmentsIn(this.#root, name, nodeDisk)
     if (typeof files === 'string') return 0
     const newFiles = files.filter(file => numberOf(file.name) > highest)
-    let missed = await this.#readOn(directory, new Set(files.map(file => file.name)), onEvents)
+    let missed = yield* this.#readOn(directory, new Set(files.map(file => file.name)))
     for (const file of newFiles) {
       directory.highest = numberOf(file.name) // the files are sorted
-      if (!(await this.#readNew(directory, join(this.#root, name, file.name), file.name, onEvents))) missed++
+      if (!(yield* this.#readNew(directory, join(this.#root, name, file.name), file.name))) missed++
     }
     // Segments have consecutive numbers. One that was never seen was written and delivered in between.
     const isFirst = known === undefined && this.#isFirst
@@ -84,10 +84,10 @@ export class SpoolTail {
   }
 
   /** Reads on in each open segment, and closes it if it is sealed or gone. Returns the number of unreadable ones. */
-  async #readOn(directory: KnownDirectory, present: ReadonlySet<string>, onEvents: OnEvents): Promise<number> {
+  async *#readOn(directory: KnownDirectory, present: ReadonlySet<string>): Reading<number> {
     let missed = 0
     for (const [name, segment] of directory.open) {
-      const state = await readOn(segment, onEvents)
+      const state = yield* readOn(segment)
       if (state === 'unreadable') missed++
       if (state === 'growing' && present.has(name)) continue
       directory.open.delete(name)
@@ -98,13 +98,13 @@ export class SpoolTail {
   }
 
   /** Reads a segment for the first time. Returns false if the segment, or its rest, cannot be read. */
-  async #readNew(directory: KnownDirectory, path: string, name: string, onEvents: OnEvents): Promise<boolean> {
+  async *#readNew(directory: KnownDirectory, path: string, name: string): Reading<boolean> {
     const flags = (fs.constants.O_RDONLY | noFollow) as never
     const file = await fs.promises.open(path, flags).catch(() => undefined)
     if (file === undefined) return false
     const segment = { file, writtenMs: writtenAt(await file.stat()), bytes: 0, events: 0 }
-    directory.open.set(name, segment) // first, so that `close` closes the file if `onEvents` rejects
-    const state = await readOn(segment, onEvents)
+    directory.open.set(name, segment) // first, so that `close` closes the file if the reader stops
+    const state = yield* readOn(segment)
     if (state === 'growing' && this.#openFiles < maxOpen) {
       this.#openFiles++
       return true
@@ -117,10 +117,10 @@ export class SpoolTail {
 
 type SegmentState = 'growing' | 'sealed' | 'unreadable'
 
-/** Passes on the events that have not been read yet. */
-async function readOn(segment: OpenSegment, onEvents: OnEvents): Promise<SegmentState> {
+/** Yields the events that have not been read yet. */
+async function* readOn(segment: OpenSegment): Reading<SegmentState> {
   const { events, state } = await readMore(segment).catch(() => unreadable)
-  if (events.length > 0) await onEvents(events)
+  if (events.length > 0) yield events
   return state
 }
 

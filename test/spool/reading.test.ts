@@ -61,10 +61,12 @@ describe('a reader that follows a spool', () => {
   /** Looks once. Returns the numbers of the events, and that of missed segments. */
   const look = async () => {
     const numbers: number[] = []
-    const missed = await tail.readNew(async events => {
-      for (const { line } of events) numbers.push(JSON.parse(line).n)
-    })
-    return { numbers, missed }
+    const reading = tail.readNew()
+    for (;;) {
+      const { done, value } = await reading.next()
+      if (done === true) return { numbers, missed: value }
+      for (const { line } of value) numbers.push(JSON.parse(line).n)
+    }
   }
 
   it('reads what is there first, then what is added, each event once', async () => {
@@ -82,9 +84,18 @@ describe('a reader that follows a spool', () => {
     const openFiles = () => fs.readdirSync('/proc/self/fd').length
     fs.writeFileSync(segment(1), record(0))
     const before = openFiles()
-    await expect(tail.readNew(() => Promise.reject(new Error('no reader')))).rejects.toThrow('no reader')
+    expect(await tail.readNew().next()).toMatchObject({ done: false })
     await tail.close()
     expect(openFiles()).toBe(before)
+  })
+
+  it('reads a segment when its events are asked for, and no sooner', async () => {
+    fs.writeFileSync(segment(1), Buffer.concat([record(0), endRecord(1)]))
+    fs.writeFileSync(segment(2), Buffer.concat([record(1), endRecord(1)]))
+    const reading = tail.readNew()
+    expect(await reading.next()).toMatchObject({ value: [{ line: expect.stringContaining('"n":0') }] })
+    fs.rmSync(segment(2))
+    expect(await reading.next()).toEqual({ done: true, value: 1 })
   })
 
   it('waits for the end of a record that is being written', async () => {

@@ -102,19 +102,30 @@ export async function* followSpool(
   const matcher = new SpoolMatcher(wanted)
   try {
     const before = new NewestEvents(Math.max(last, 1))
-    await tail.readNew(async events => {
-      if (last === 0) return
+    for await (const events of tail.readNew()) {
+      if (last === 0) continue
       for (const event of await matcher.matches(events)) before.add(event)
-    })
+    }
     yield { notices: [], events: last === 0 ? [] : before.result().events, reading: matcher.reading }
     for (;;) {
       await delay(lookEveryMs, undefined, { signal })
-      const events: ShownEvent[] = []
-      const missed = await tail.readNew(async found => void events.push(...(await matcher.matches(found))))
-      yield { notices: missed > 0 ? [missedNotice(missed)] : [], events }
+      const missed = yield* arrivalsIn(tail.readNew(), matcher)
+      if (missed > 0) yield { notices: [missedNotice(missed)], events: [] }
     }
   } finally {
     await tail.close()
+  }
+}
+
+/** Yields the events that match, segment by segment. Returns what the reading returns at its end. */
+async function* arrivalsIn(
+  reading: ReturnType<SpoolTail['readNew']>,
+  matcher: SpoolMatcher,
+): AsyncGenerator<Arrival, number> {
+  for (;;) {
+    const { done, value } = await reading.next()
+    if (done === true) return value
+    yield { notices: [], events: await matcher.matches(value) }
   }
 }
 
