@@ -21,7 +21,7 @@ export interface BodyReading extends BodyLimits {
   readonly memory: BodyMemory
 }
 
-/** The memory of the bodies of all requests that have not ended. Without a bound, each client could take its share. */
+/** The memory of the bodies, and of their events, of all requests that have not ended. Without a bound, each client could take its share. */
 export class BodyMemory {
   readonly #maxBytes: number
   #bytes = 0
@@ -155,7 +155,7 @@ function undecodable(): Answer {
   return refusal(400, 'undecodable-body', 'the body does not match its Content-Encoding')
 }
 
-function overloaded(): Answer {
+export function overloaded(): Answer {
   const message = 'the bodies of the requests that arrive at this moment are too large together'
   return refusal(503, 'too-many-bodies', message, { 'retry-after': '1' })
 }

@@ -110,7 +110,11 @@ export class Service {
 
   async #ingest(exchange: Exchange, dataset: string, protocol: IngestProtocol): Promise<Ending> {
     exchange.entry.dataset = dataset
-    const ending = await passThrough(this.#ingestStages, startIngest(exchange, dataset, protocol))
-    return paced(ending, exchange.entry, this.plan)
+    const ingest = startIngest(exchange, { dataset, protocol, memory: this.#bodyMemory })
+    try {
+      return paced(await passThrough(this.#ingestStages, ingest), exchange.entry, this.plan)
+    } finally {
+      this.#bodyMemory.free(ingest.eventBytes)
+    }
   }
 }

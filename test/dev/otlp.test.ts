@@ -206,6 +206,24 @@ describe('OTLP', () => {
     expect((await otlp(bytes, 'application/x-protobuf', encoding)).status).toBe(status)
   })
 
+  it('gets a 503 while others become more events than there is memory for, and is taken afterwards', async () => {
+    await using own = await startDev()
+    const resource = { attributes: [{ key: 'text', value: { stringValue: 'x'.repeat(60_000) } }] }
+    const logRecords = Array.from({ length: 1000 }, () => ({ body: { stringValue: 'm' } })) // 60 MB of events
+    const body = gzipSync(JSON.stringify({ resourceLogs: [{ resource, scopeLogs: [{ logRecords }] }] }))
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
+    const send = () => own.raw('/v1/logs', { method: 'POST', headers, body })
+    const answers = await Promise.all(Array.from({ length: 12 }, send))
+    const refused = answers.filter(({ status }) => status === 503)
+    expect(refused.length).toBeGreaterThan(0)
+    expect(refused.length + answers.filter(({ status }) => status === 200).length).toBe(12)
+    expect(refused[0]).toMatchObject({
+      headers: { 'retry-after': '1' },
+      body: expect.stringContaining('too-many-bodies'),
+    })
+    for (let again = 0; again < 5; again++) expect((await send()).status).toBe(200)
+  })
+
   it('in JSON with the names of the definition is stored', async () => {
     const log_records = [{ severity_number: 9, body: { string_value: 'snake' } }, { body: { string_value: 'case' } }]
     expect((await otlpJson({ resource_logs: [{ scope_logs: [{ log_records }] }] })).status).toBe(200)

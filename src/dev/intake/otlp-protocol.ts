@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { type Answer, type Ending, json, refusal } from '../../emulator/answer.ts'
-import { drainBody } from '../../emulator/body.ts'
+import { drainBody, overloaded } from '../../emulator/body.ts'
 import { BodyEvents } from '../../emulator/body-events.ts'
 import type { Exchange } from '../../emulator/exchange.ts'
 import type { BodyProblem } from '../../emulator/find-events.ts'
@@ -88,7 +88,8 @@ function formatOf(request: IncomingMessage): OtlpFormat {
   return mediaTypeOf(request) === protobufType ? 'protobuf' : 'json'
 }
 
-async function bodyEventsOf({ body, request }: Ingest, maxRequestEvents: number): Promise<BodyEvents | BodyProblem> {
+async function bodyEventsOf(ingest: Ingest, maxRequestEvents: number): Promise<BodyEvents | BodyProblem | Answer> {
+  const { body, request, memory } = ingest
   const { eventsOfOtlp, OtlpProblem } = await loadDecoder()
   try {
     const events: OtlpEvent[] = []
@@ -104,6 +105,9 @@ async function bodyEventsOf({ body, request }: Ingest, maxRequestEvents: number)
       spans.push(offset, offset + line.length)
       offset += line.length + 1
       if (offset > maxEventsBytes) return tooManyBytes()
+      ingest.eventBytes += line.length
+      memory.allocate(line.length)
+      if (memory.isFull) return overloaded()
     }
     return new BodyEvents(Buffer.concat(lines), spans, events)
   } catch (error) {

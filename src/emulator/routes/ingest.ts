@@ -31,11 +31,16 @@ const noBody = Buffer.alloc(0)
 /** Maximum size of a body whose parsed events are kept for the extension, in bytes. */
 const maxParsedBytes = 8_388_608
 
-export function startIngest(exchange: Exchange, dataset: string, protocol: IngestProtocol): Ingest {
+export function startIngest(
+  exchange: Exchange,
+  { dataset, protocol, memory }: Pick<Ingest, 'dataset' | 'protocol' | 'memory'>,
+): Ingest {
   return {
     ...exchange,
     dataset,
     protocol,
+    memory,
+    eventBytes: 0,
     body: noBody,
     readAhead: undefined,
     found: undefined,
@@ -132,7 +137,7 @@ function overScriptedLimit({ maxBytes: { bytes, thenReset } }: FaultPlan): Answe
 
 async function findEventsInBody(ingest: Ingest): Promise<Answer | undefined> {
   const found = ingest.found ?? (await ingest.protocol.findEvents(ingest))
-  if (!(found instanceof BodyEvents)) return refusal(found.status, found.code, found.message)
+  if (!(found instanceof BodyEvents)) return 'kind' in found ? found : refusal(found.status, found.code, found.message)
   ingest.events = found
   ingest.entry.eventCount = found.count
   return undefined
