@@ -68,6 +68,7 @@ Without a program, exits with 0 when it is stopped, with 1 if it cannot start.`,
   excessRemedy: 'Write -- before the program.',
   afterDashes: { name: 'program', description: 'program to run, and its arguments' },
   foreignOptions: { '-p': 'Did you mean --port?' },
+  outlivesReader: true,
   async run(given) {
     // The heap of a process that takes 10,000 events a second otherwise grows to three times what it keeps.
     setFlagsFromString('--heap-growing-percent=40')

@@ -1,6 +1,7 @@
 /** Commands whose output is not read any more, as that of `logferry tail | less` while less shows its first page. */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { surroundings } from '../support/surroundings.ts'
@@ -64,5 +65,21 @@ describe.skipIf(process.platform === 'win32')('a reader that has stopped', () =>
     } finally {
       tail.kill('SIGKILL')
     }
+  })
+
+  it("that has ended ends neither the program of 'logferry dev --tail' nor its service", () => {
+    const program = `
+      for (let n = 0; n < 4; n++) {
+        const headers = { authorization: 'Bearer ' + process.env.LOGFERRY_TOKEN, 'content-type': 'application/json' }
+        const { status } = await fetch(process.env.LOGFERRY_URL + '/v1/datasets/d/ingest', { method: 'POST', headers, body: '[{}]' })
+        console.error(status)
+        await new Promise(resolve => setTimeout(resolve, 300))
+      }
+      process.exit(7)`
+    const script = '"$0" "$1" dev --port 0 --tail -- "$0" --input-type=module -e "$2" | head -1 >&2; echo $PIPESTATUS'
+    const args = ['-c', script, process.execPath, main, program]
+    const { stdout, stderr } = spawnSync('bash', args, { encoding: 'utf8', env: { ...surroundings(), HOME: tmpdir() } })
+    expect(stdout).toBe('7\n')
+    expect(stderr.match(/^200$/gm)).toHaveLength(4)
   })
 })
