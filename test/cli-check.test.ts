@@ -716,6 +716,26 @@ describe.concurrent('logferry check, log calls that are shipped twice:', () => {
     expect((await duplicates(dependencies, environment as Record<string, string>))?.status).toBe('ok')
   })
 
+  it('is content if the records of the second way reach no provider, which logs-api tells', async () => {
+    using folder = temporaryFolder()
+    const [sdk, sender] = ['@opentelemetry/sdk-logs', '@opentelemetry/winston-transport']
+    const dependencies = { ...winston, [sdk]: '3.1.1', [sender]: '0.34.0' }
+    writeFileSync(join(folder.path, 'package.json'), JSON.stringify({ dependencies }))
+    for (const [name, version] of Object.entries(dependencies)) {
+      const directory = join(folder.path, 'node_modules', name)
+      const own = name === sender ? { '@opentelemetry/api-logs': '0.223.0' } : {}
+      mkdirSync(directory, { recursive: true })
+      writeFileSync(join(directory, 'package.json'), JSON.stringify({ name, version, dependencies: own }))
+      writeFileSync(join(directory, 'index.js'), '')
+    }
+    const checked = await check({}, ['--app', folder.path])
+    expect(checked.of('duplicates')).toMatchObject({
+      status: 'ok',
+      detail: expect.stringMatching(/winston-transport reach no provider of @opentelemetry\/sdk-logs 3\.1\.1$/),
+    })
+    expect(checked.of('logs-api')?.status).toBe('warn')
+  })
+
   it('is skipped without a package.json', async () => {
     using folder = temporaryFolder()
     expect((await check({}, ['--app', folder.path])).of('duplicates')).toMatchObject({

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { applicationIn } from './application.ts'
 import { type Finding, type HealthCheck, ok, skipped, warn } from './health-check.ts'
+import { sdk, sdkOutOfReach } from './logs-api.ts'
 import type { CheckSettings } from './session.ts'
 
 /** Packages that pass on what is logged with Winston to OpenTelemetry. */
@@ -48,6 +49,9 @@ export const duplicates: HealthCheck = {
     if (dependencies !== undefined && !dependencies.has('winston')) return ok(`${evidence}, but not winston`, values)
     if (!isInstalled(sender, directory))
       return ok(`${evidence}, but ${sender}, which sends the logs, is not installed`, values)
+    const outOfReach = await sdkOutOfReach(sender, directory)
+    if (outOfReach !== undefined)
+      return ok(`${evidence}, but the records of ${sender} reach no provider of ${sdk} ${outOfReach}`, values)
     return warnOf(evidence, settings, values)
   },
 }

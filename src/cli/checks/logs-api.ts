@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { applicationIn, installedPackage, type PackageFile } from './application.ts'
 import { type HealthCheck, ok, skipped, warn } from './health-check.ts'
 
-const sdk = '@opentelemetry/sdk-logs'
+export const sdk = '@opentelemetry/sdk-logs'
 const api = '@opentelemetry/api'
 const olderApi = '@opentelemetry/api-logs'
 /** Packages that log through the Logs API for an application. */
@@ -30,7 +30,7 @@ export const logsApi: HealthCheck = {
     if (version === undefined) return ok(`${sdk} is not installed`)
     const values = { sdk: version }
     const users = await usersOfOlderApi(application, directory)
-    if (Number.parseInt(version, 10) >= 3) {
+    if (usesNewerApi(version)) {
       if (users.length === 0) return ok(`${sdk} ${version}, without ${olderApi}`, values)
       return warn(
         `package.json has ${users.join(', ')}, but the records of ${olderApi} reach no provider of ${sdk} ${version}: they are lost without an error`,
@@ -52,13 +52,32 @@ export const logsApi: HealthCheck = {
   },
 }
 
+/**
+ * Returns the installed version of the SDK if the records that a bridge makes do not reach it, because the bridge uses the older
+ * API.
+ */
+export async function sdkOutOfReach(bridge: string, directory: string): Promise<string | undefined> {
+  const { version } = (await installedPackage(sdk, directory)) ?? {}
+  const isOutOfReach = version !== undefined && usesNewerApi(version) && (await usesOlderApi(bridge, directory))
+  return isOutOfReach ? version : undefined
+}
+
 /** Returns the dependencies of an application that use the older API. */
 async function usersOfOlderApi({ dependencies }: PackageFile, directory: string): Promise<string[]> {
   const users = dependencies.has(olderApi) ? [olderApi] : []
   for (const name of bridges.filter(bridge => dependencies.has(bridge))) {
-    if ((await installedPackage(name, directory))?.dependencies.has(olderApi)) users.push(name)
+    if (await usesOlderApi(name, directory)) users.push(name)
   }
   return users
+}
+
+async function usesOlderApi(bridge: string, directory: string): Promise<boolean> {
+  return (await installedPackage(bridge, directory))?.dependencies.has(olderApi) ?? false
+}
+
+/** True for the SDK from 3.0 on. */
+function usesNewerApi(sdkVersion: string): boolean {
+  return Number.parseInt(sdkVersion, 10) >= 3
 }
 
 /** True from 1.10 on. */
