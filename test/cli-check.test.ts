@@ -2,6 +2,7 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createSecureServer as createHttp2Server } from 'node:http2'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -364,6 +365,18 @@ describe.concurrent('logferry check, TLS:', () => {
     const own = ['--cert', pathOf(`${wrongHost}cert.pem`), '--key', pathOf(`${wrongHost}key.pem`)]
     expect((await check(environmentOf({ url, token: 'some-secret' }), [...ca, ...own])).bad).toEqual([])
     server.close()
+  })
+
+  it('a server that speaks HTTP/2 alone', async () => {
+    await using server = createHttp2Server(tlsOf(trusted))
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const ca = ['--ca', pathOf(`${trusted}cert.pem`)]
+    expect((await check(environmentOf({ url, token: 'some-secret' }), ca)).of('tls')).toMatchObject({
+      status: 'fail',
+      detail: expect.stringMatching(/ does not speak HTTP\/1\.1 with TLS: .*no application protocol$/),
+      remedy: expect.stringMatching(/allowH2: true/),
+    })
   })
 
   it('verification that is turned off', async () => {

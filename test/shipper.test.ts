@@ -1,6 +1,9 @@
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { createSecureServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { inspect } from 'node:util'
 import { Agent, interceptors } from 'undici'
 import { describe, expect, it } from 'vitest'
@@ -496,6 +499,23 @@ describe('a shipper', () => {
     shipper.ship({ n: 2 })
     await shipper.close()
     expect(shipping.emulator.eventCount('d')).toBe(2)
+    await dispatcher.close()
+  })
+
+  it('reaches a server that speaks HTTP/2 alone by a dispatcher with allowH2', async () => {
+    const pem = (kind: string) => readFileSync(new URL(`emulator/tls/${kind}.pem`, import.meta.url), 'utf8')
+    const lines: string[] = []
+    await using server = createSecureServer({ cert: pem('cert'), key: pem('key') }, async (request, response) => {
+      lines.push(await text(request))
+      response.end('{}')
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const dispatcher = new Agent({ allowH2: true, connect: { ca: pem('cert') } })
+    const baseUrl = `https://localhost:${(server.address() as AddressInfo).port}`
+    const shipper = createShipper({ baseUrl, token: 't', dataset: 'd', dispatcher, timeField: 'at' })
+    shipper.ship({ n: 1, at: 0 })
+    expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+    expect(lines).toEqual(['{"n":1,"at":0}\n'])
     await dispatcher.close()
   })
 

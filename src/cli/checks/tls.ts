@@ -15,6 +15,10 @@ import { troubleWith } from './trouble.ts'
 /** Days before the end of a certificate at which it is reported. Automatic renewals are done by then. */
 const noticeDays = 14
 
+const offerHttp1 =
+  'The server speaks HTTP/2 alone. Let it take HTTP/1.1 as well, or give the application a dispatcher of undici: ' +
+  'new Agent({ allowH2: true }).'
+
 export const tls: HealthCheck = {
   name: 'tls',
   after: ['options', 'proxy', 'connection'],
@@ -33,6 +37,8 @@ export const tls: HealthCheck = {
       if ((error as NodeJS.ErrnoException).code !== 'EPROTO' && !isOfOpenSsl(error)) {
         return troubleWith(error, place, settings.timeoutMs)
       }
+      if (/_NO_APPLICATION_PROTOCOL$/.test((error as NodeJS.ErrnoException).code ?? ''))
+        return fail(`${place} does not speak HTTP/1.1 with TLS: ${reasonOf(error)}`, offerHttp1)
       return fail(
         `${place} does not speak TLS as this machine does: ${reasonOf(error)}`,
         'Check the port of LOGFERRY_URL: the server may speak plain HTTP there. If the server wants a client certificate, give it with --cert and --key, and in the application with the option tls.',
