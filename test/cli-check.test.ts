@@ -306,6 +306,12 @@ describe.concurrent('logferry check, the way to the service:', () => {
       expect(of('proxy')).toMatchObject({ status: 'warn', detail: 'HTTP_PROXY is set, but Node does not use it' })
     })
   })
+
+  it('a proxy for the other scheme', async () => {
+    const proxies = { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: 'http://127.0.0.1:1' }
+    const { of } = await check({ ...complete, LOGFERRY_URL: 'https://logs.invalid', ...proxies })
+    expect(of('proxy')?.detail).toMatch(/^none: HTTP_PROXY is set, but .* needs HTTPS_PROXY$/)
+  })
 })
 
 describe.concurrent('logferry check, TLS:', () => {

@@ -967,7 +967,7 @@ describe('options', () => {
       shaping: { minSeverity: 'trace', context: undefined, transform: undefined, sample: undefined },
       onRejected: undefined,
       tls: undefined,
-      proxy: { env: {}, credentials: undefined, unused: undefined },
+      proxy: { env: {}, credentials: undefined, unused: undefined, ofOtherScheme: undefined },
       contentType: 'application/x-ndjson',
       compression: 'zstd',
       timeField: '_time',

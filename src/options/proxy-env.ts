@@ -33,6 +33,8 @@ export interface ResolvedProxy {
   readonly credentials: ProxyCredentials | undefined
   /** Name of a variable of the environment that is set, but has no effect. */
   readonly unused: string | undefined
+  /** Name of a variable that is set for the other scheme, if none is set for that of the service. */
+  readonly ofOtherScheme: string | undefined
 }
 
 /** User name and password in the address of a proxy. Node 22 repeats the address in errors. */
@@ -64,7 +66,7 @@ export function resolveProxy(given: ProxyEnv | undefined, environment: Environme
   const scheme = service.protocol === 'https:' ? 'https' : 'http'
   const source = given ?? environment
   const name = nameIn(source, `${scheme}_proxy`)
-  if (given === undefined && name === undefined) return none // the usual case; the list of flags takes long to make
+  if (given === undefined && name === undefined) return noneFor(scheme, source, service) // the list of flags takes long to make
   const isSupported = process.allowedNodeEnvironmentFlags?.has('--use-env-proxy') ?? false
   if (given !== undefined && !isSupported) {
     throw invalidOption(
@@ -75,7 +77,7 @@ export function resolveProxy(given: ProxyEnv | undefined, environment: Environme
     )
   }
   const isUsed = given !== undefined || (isSupported && usesEnvironment(environment))
-  if (name === undefined || isLoopback(service.hostname)) return none
+  if (name === undefined || isLoopback(service.hostname)) return noneFor(scheme, source, service)
   if (!isUsed) return { ...none, unused: name }
   const url = textIn(source, name)
   // Node, too, connects directly if the environment names a proxy of another kind.
@@ -85,10 +87,22 @@ export function resolveProxy(given: ProxyEnv | undefined, environment: Environme
     env: { [`${scheme}_proxy`]: url, ...(noProxy === undefined ? {} : { no_proxy: textIn(source, noProxy) }) },
     credentials: credentialsIn(url, given === undefined ? name : `proxyEnv.${name}`),
     unused: undefined,
+    ofOtherScheme: undefined,
   }
 }
 
-const none: ResolvedProxy = { env: {}, credentials: undefined, unused: undefined }
+const none: ResolvedProxy = { env: {}, credentials: undefined, unused: undefined, ofOtherScheme: undefined }
+
+/** Returns what a variable does that names a proxy for the other scheme, and which one names a proxy for the service. */
+export function otherScheme(name: string): string {
+  const [other, own] = /^https/i.test(name) ? ['https', 'HTTP_PROXY'] : ['http', 'HTTPS_PROXY']
+  return `${name} is set, but holds for ${other}:// addresses only: a proxy for this service needs ${own}`
+}
+
+function noneFor(scheme: 'http' | 'https', source: ProxyEnv | Environment, service: URL): ResolvedProxy {
+  if (isLoopback(service.hostname)) return none
+  return { ...none, ofOtherScheme: nameIn(source, scheme === 'https' ? 'http_proxy' : 'https_proxy') }
+}
 
 /**
  * Returns an addition to the reason why there is no connection. There is one if a proxy is used, or if an unused proxy may be
@@ -97,21 +111,23 @@ const none: ResolvedProxy = { env: {}, credentials: undefined, unused: undefined
  *
  * @param message message of the error: the worker of the end of the process passes on no more than that and the code
  */
-export function proxyHint({ env, unused }: ResolvedProxy, code: string | undefined, message = ''): string {
+export function proxyHint(proxy: ResolvedProxy, code: string | undefined, message = ''): string {
+  const { env, unused, ofOtherScheme } = proxy
   if (code === 'ERR_PROXY_TUNNEL')
     return refusedCredentials.test(message) ? '; the proxy wants other credentials: correct its address' : ''
   const used = env.https_proxy ?? env.http_proxy
   const isUncertified = used?.startsWith('https:') && codesOfCertificates.test(code ?? '')
   if (!isUncertified && !codesWithoutConnection.has(code ?? '')) return ''
   if (used !== undefined) {
-    const proxy = URL.canParse(used) ? ` ${new URL(used).host}` : ''
+    const host = URL.canParse(used) ? ` ${new URL(used).host}` : ''
     // The certificate may also be that of the service: the error is the same.
     const trust = isUntrustedCertificate(code)
       ? ', whose certificate must be of an authority that Node trusts (NODE_EXTRA_CA_CERTS)'
       : ''
     const exception = env.no_proxy === undefined ? '' : ', unless NO_PROXY names the service'
-    return `; requests go through the proxy${proxy}${trust}${exception}${trust && '; tls.ca holds for the service'}`
+    return `; requests go through the proxy${host}${trust}${exception}${trust && '; tls.ca holds for the service'}`
   }
+  if (ofOtherScheme !== undefined) return `; ${otherScheme(ofOtherScheme)}`
   if (unused === undefined) return ''
   return (
     `; ${unused} is set, but not used: a proxy needs NODE_USE_ENV_PROXY=1 or the option proxyEnv, an http:// or ` +

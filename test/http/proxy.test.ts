@@ -194,7 +194,7 @@ describe.concurrent('a proxy', () => {
     ['ECONNRESET', ''],
   ])('with TLS is named if there is no connection because of a certificate: %s', (code, hint) => {
     const hintFor = (https_proxy: string) =>
-      proxyHint({ env: { https_proxy }, credentials: undefined, unused: undefined }, code)
+      proxyHint({ env: { https_proxy }, credentials: undefined, unused: undefined, ofOtherScheme: undefined }, code)
     expect(hintFor(`https://user:${password}@p.example:8443`)).toBe(hint)
     expect(hintFor('http://p.example:8080')).toBe('')
   })
@@ -299,10 +299,21 @@ describe.concurrent('a proxy of the environment that is not used', () => {
     expect(stderr).not.toContain(password)
   })
 
+  it.each<[string, options: string, Record<string, string>]>([
+    ['in the environment', '', { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: 'http://127.0.0.1:9' }],
+    ['in the option proxyEnv', `{ proxyEnv: { HTTP_PROXY: 'http://127.0.0.1:9' } }`, {}],
+  ])('is named, with the variable that is missing, if it is for the other scheme: %s', async (_, options, proxies) => {
+    const source = `import { createOrgClient } from 'logferry/org'; await createOrgClient(${options}).get('o')`
+    const { stderr } = await runScript(source, { ...service, ...proxies })
+    expect(stderr).toContain(
+      'HTTP_PROXY is set, but holds for http:// addresses only: a proxy for this service needs HTTPS_PROXY',
+    )
+  })
+
   it('is not named if none is set', async () => {
     const source = `import { createOrgClient } from 'logferry/org'; await createOrgClient().get('o')`
-    const { stderr } = await runScript(source, { ...service, HTTP_PROXY: 'http://127.0.0.1:9', NO_PROXY: '*' })
+    const { stderr } = await runScript(source, { ...service, NO_PROXY: '*' })
     expect(stderr).toMatch(/ENOTFOUND|EAI_AGAIN/)
-    expect(stderr).not.toContain('not used')
+    expect(stderr).not.toMatch(/not used|PROXY/)
   })
 })

@@ -1,3 +1,4 @@
+import { otherScheme } from '../../options/proxy-env.ts'
 import { isUntrustedCertificate } from '../../options/untrusted-certificate.ts'
 import { type Finding, fail, type HealthCheck, ok, warn } from './health-check.ts'
 import { proxyTo, shownProxy } from './proxy-address.ts'
@@ -11,6 +12,7 @@ export const proxy: HealthCheck = {
   async run(session) {
     const { proxy } = session.resolved
     if (proxy.unused !== undefined) return unused(proxy.unused)
+    if (proxy.ofOtherScheme !== undefined) return ok(`none: ${otherScheme(proxy.ofOtherScheme)}`)
     const address = proxyTo(session.target, proxy)
     if (address === undefined) {
       return ok(proxy.env.no_proxy === undefined ? 'none: the service is reached directly' : 'not used: see NO_PROXY')
