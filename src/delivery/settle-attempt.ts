@@ -473,6 +473,10 @@ export class AttemptSettler {
     if (verdict?.kind === 'try-part') {
       const [part, rest] = batch.splitAt(verdict.maxBytes)
       part.attempts.beginSizeTrial()
+      const nowMs = monotonicMs()
+      // On a slow link, the part would have no answer in time because of the rest beside it.
+      const mayDelay = outcome.unanswered === 'silent' && !this.#deps.hasDeadline(nowMs)
+      if (mayDelay) rest?.attempts.delayUntil(attempts.notBeforeMs + nowMs - startedAtMs)
       queue.requeue(part, rest)
     } else if (verdict?.kind === 'rejoin') {
       attempts.endSizeTrial()

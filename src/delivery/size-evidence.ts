@@ -1,6 +1,9 @@
 /** Number of rounds of refusals in a row before a part of a refused batch is tried. */
 const roundsUntilTrial = 8
-/** Number of rounds that a request without an answer in time counts for, as it takes the time of many other requests. */
+/**
+ * Number of rounds, and of confirmations, that a request without an answer in time counts for, as it takes the time of many
+ * other requests.
+ */
 const roundsOfTimeout = 4
 /** Number of times that a larger batch is refused after a smaller one was accepted, until the size counts as the reason. */
 const confirmationsUntilProven = 4
@@ -38,7 +41,7 @@ export type SizeVerdict =
 
 /**
  * Finds out if the batches of one dataset are refused for their size, although the answers do not say so. Examples are a
- * gateway that answers 400 or 502, or closes the connection.
+ * gateway that answers 400 or 502, or closes the connection, and a link that is too slow for the time of a request.
  *
  * After an answer that asks for another attempt, parts of the batch are tried; after a 400, the batch is split in any
  * case. The size is the reason if every smaller batch is accepted, and every larger one refused. An outage refuses parts
@@ -67,12 +70,14 @@ export class SizeEvidence {
 
   /** Notes a refusal with an answer that asks for another attempt, or without an answer. */
   onFailed(attempt: SizedAttempt): SizeVerdict {
-    const { bytes, isTrial } = attempt
+    const { bytes, isTrial, hasTimedOut } = attempt
+    // On a slow link, a small request has no answer in time because of large ones beside it.
+    if (hasTimedOut && !isTrial && bytes < minSuspectBytes) return { kind: 'retry' }
     const isRound = this.#note(attempt)
     if (isTrial && isRound) this.#divisor *= partTried
     if (isTrial) return { kind: 'rejoin' }
     if (!isRound) return { kind: 'retry' }
-    const acceptedBytes = this.#endRound(this.#hasAcceptedTrial)
+    const acceptedBytes = this.#endRound(this.#hasAcceptedTrial, hasTimedOut ? roundsOfTimeout : 1)
     if (acceptedBytes !== undefined) return { kind: 'too-large', acceptedBytes }
     if (this.#rounds < roundsUntilTrial || bytes < minSuspectBytes) return { kind: 'retry' }
     if (bytes < minTrialBytes * this.#divisor) this.#divisor = partTried
@@ -87,7 +92,7 @@ export class SizeEvidence {
    */
   onSplit(attempt: SizedAttempt, isFresh: boolean): number | undefined {
     const isRound = this.#note(attempt, isFresh && attempt.bytes >= minSuspectBytes)
-    return isRound ? this.#endRound(this.#hasAccepted) : undefined
+    return isRound ? this.#endRound(this.#hasAccepted, 1) : undefined
   }
 
   onAccepted({ bytes, startedAtMs, isTrial }: Omit<SizedAttempt, 'nowMs'>): void {
@@ -108,12 +113,12 @@ export class SizeEvidence {
     return true
   }
 
-  /** Returns the size of the largest accepted batch if there were enough confirmations. */
-  #endRound(isConfirmation: boolean): number | undefined {
+  /** Returns the size of the largest accepted batch if there were enough confirmations. A round counts for some of them. */
+  #endRound(isConfirmation: boolean, confirmations: number): number | undefined {
     const acceptedBytes = this.#acceptedBytes
     this.#hasAccepted = false
     this.#hasAcceptedTrial = false
-    if (isConfirmation) this.#confirmations++
+    if (isConfirmation) this.#confirmations += confirmations
     if (this.#confirmations < confirmationsUntilProven) return undefined
     this.#forget()
     return acceptedBytes

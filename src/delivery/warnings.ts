@@ -211,8 +211,9 @@ export function eventTooLarge(bytes: number): WarningText {
 
 /** @param status `undefined` if no answer came */
 export function batchTooLarge(bytes: number, nowAtMost: number, status: number | undefined): WarningText {
+  const link = status === undefined ? ', or the way to the service is slow' : ''
   const accepted =
-    status === 413 ? '' : ', and accepts smaller ones. A firewall or gateway may limit the size of requests'
+    status === 413 ? '' : `, and accepts smaller ones. A firewall or gateway may limit the size of requests${link}`
   return [
     'LOGFERRY_STEPPED_DOWN',
     `the service answers ${status ?? 'nothing'} to a batch of ${bytes} bytes${accepted}. Batches now have at most ${nowAtMost} bytes, and larger ones are ` +

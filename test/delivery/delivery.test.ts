@@ -480,6 +480,40 @@ describe('with a limit of one request per second', () => {
   })
 })
 
+describe('when the link takes longer for a batch than the time for a request', () => {
+  /** A link that carries the requests side by side, and, as a system does, also those that were given up. */
+  function slowLink(bytesPerSecond: number, requestTimeoutMs: number): Service {
+    const waiting = new Map<() => void, number>()
+    setInterval(() => {
+      const share = bytesPerSecond / 10 / waiting.size
+      for (const [arrive, bytes] of waiting) {
+        waiting.set(arrive, bytes - share)
+        if (bytes <= share && waiting.delete(arrive)) arrive()
+      }
+    }, 100)
+    const noAnswer = { kind: 'retryable', reason: 'no complete answer', unanswered: 'silent' } as const
+    return ({ lines }) =>
+      new Promise(resolve => {
+        waiting.set(() => resolve(delivered), lines.join('\n').length)
+        setTimeout(resolve, requestTimeoutMs, noAnswer)
+      })
+  }
+
+  it.each([500, 2000])('a backlog is delivered in smaller ones, at %i bytes per second', async bytesPerSecond => {
+    const { log, arrived, sent } = pipelineTo(slowLink(bytesPerSecond, 30_000), { random: randomFrom(1) })
+    const text = 'x'.repeat(230)
+    const backlog = range(bytesPerSecond * 0.6) // the link needs two and a half minutes for these
+    for (const n of backlog) log(n, { text })
+    for (const n of range(75)) {
+      log(backlog.length + n, { text })
+      await vi.advanceTimersByTimeAsync(8000)
+    }
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect(sorted(numbers(arrived))).toEqual(range(backlog.length + 75))
+    expect(sent.flatMap(({ lines }) => lines).length).toBeLessThan(7 * arrived.length)
+  })
+})
+
 describe('when events would fill more than 40 requests per second', () => {
   const sizes = { maxBatchBytes: 10_000, maxUnlimitedBytes: 40_000, maxBatchAgeMs: 100 }
   const bytesOf = ({ lines }: { lines: readonly string[] }) => lines.join('\n').length + 1
