@@ -2,11 +2,13 @@
 import * as v from 'valibot'
 import type { ObtainAccessToken } from './obtain-access-token.ts'
 
-export const expectedToken = 'a token of visible ASCII characters, without spaces, line breaks or "Bearer"'
-export const expectedOrgId = 'an id of visible ASCII characters without spaces'
+export const expectedToken =
+  'a token of visible ASCII characters, without spaces, line breaks, quotes around it or "Bearer"'
+export const expectedOrgId = 'an id of visible ASCII characters, without spaces or quotes around it'
 
 /** Visible ASCII characters without spaces can stand in a header as they are. */
-const headerValue = (expected: string) => v.pipe(v.string(expected), v.regex(/^[\x21-\x7e]+$/, expected))
+const headerValue = (expected: string) =>
+  v.pipe(v.string(expected), v.regex(/^[\x21-\x7e]+$/, expected), v.check(isUnquoted, expected))
 
 export const TokenSchema = headerValue(expectedToken)
 
@@ -50,6 +52,11 @@ function fieldNameBut(excluded: readonly string[], expected: string) {
 /** True unless the name is that of a field that logferry adds to an event, such as `logferry.cut`. */
 function isNotOwn(name: string): boolean {
   return !name.startsWith('logferry.')
+}
+
+/** Some readers of `.env` files, such as Docker's, keep the quotes around a value. */
+function isUnquoted(text: string): boolean {
+  return !/^(["']).*\1$/.test(text)
 }
 
 export function isFunction(value: unknown): boolean {

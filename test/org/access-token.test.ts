@@ -185,7 +185,7 @@ describe('a function without a valid token is TOKEN_UNAVAILABLE', () => {
     const error = await failure(client.get('acme'))
     expect(error.code).toBe('TOKEN_UNAVAILABLE')
     expect(error.message).toContain(
-      'must return a token of visible ASCII characters, without spaces, line breaks or "Bearer"; it returned ',
+      'must return a token of visible ASCII characters, without spaces, line breaks, quotes around it or "Bearer"; it returned ',
     )
     expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/s[eé]cret.1|evil/)
   })
