@@ -170,6 +170,20 @@ describe('the processor', () => {
     expect(processor.shipper.stats()).toMatchObject({ delivered: 25_000, dropped: 0, retries: 0 })
   })
 
+  it('ships what the processors before it make of a record, and not what those after it do', async () => {
+    await using shipping = await startShipping()
+    const setting = (name: string): LogRecordProcessor => ({
+      onEmit: record => void record.setAttribute(name, true),
+      forceFlush: async () => {},
+      shutdown: async () => {},
+    })
+    const processor = new LogferryLogRecordProcessor({ shipper: shipping.ship() })
+    const provider = new LoggerProvider({ processors: [setting('before'), processor, setting('after')] })
+    provider.getLogger('x').emit({ body: 'order placed' })
+    await provider.shutdown()
+    expect(shipping.emulator.events('d')[0]?.attributes).toEqual({ before: true })
+  })
+
   it('waits for resource attributes that are still being detected', async () => {
     await using shipping = await startShipping()
     const detected = Promise.withResolvers<string>()
