@@ -74,6 +74,20 @@ describe('redaction', () => {
     expect(received(shipping)).not.toContain(secret)
   })
 
+  it('finds a path in an event to which `transform` adds the event itself, whatever copies the event before and after', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({
+      redact: ['user.email'],
+      context: () => ({ region: 'eu' }),
+      transform: event => Object.assign(event, { self: event }),
+      sample: { info: 0.999_999 },
+    })
+    shipper.ship({ level: 'info', message: 'm', user: { email: secret } })
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toMatchObject([{ region: 'eu', self: '[Circular]' }])
+    expect(received(shipping)).not.toContain(secret)
+  })
+
   it.each([
     ['metadata()', winston.format.metadata()],
     ['metadata() and json()', winston.format.combine(winston.format.metadata(), winston.format.json())],

@@ -2,7 +2,7 @@ import { isProxy } from 'node:util/types'
 
 const copiedFrom: unique symbol = Symbol('logferry.copiedFrom')
 
-type Copy = { [copiedFrom]?: object }
+type Copy = { [copiedFrom]?: object | undefined }
 
 /**
  * Notes that an object is a copy of an event, with other fields of its own. An event that contains itself then still
@@ -12,6 +12,11 @@ export function noteOriginal<Event extends object>(copy: Event, original: object
   const noted: Copy = copy
   noted[copiedFrom] ??= original
   return copy
+}
+
+/** Notes that no member of a copy refers to the event that it was made of. */
+export function forgetOriginal(copy: object): void {
+  if (Object.hasOwn(copy, copiedFrom)) (copy as Copy)[copiedFrom] = undefined
 }
 
 /** Returns the event that an object is a copy of, if that was noted. Runs no code of the application. */

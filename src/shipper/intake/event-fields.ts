@@ -1,4 +1,4 @@
-import { noteOriginal } from '../../record/copied-from.ts'
+import { forgetOriginal, noteOriginal } from '../../record/copied-from.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
 import { isQuicklyRead, isSpreadable, ownCopy } from '../../record/own-copy.ts'
 import type { IntakeEvent } from './intake-event.ts'
@@ -30,5 +30,8 @@ export function changedFields(intake: IntakeEvent, asSent: AsSent, change: (fiel
  * Returns a copy of the event that shares no object with the application. Counts the alterations that the copy needs.
  */
 export function copiedEvent(intake: IntakeEvent, asSent: AsSent, altered: Alterations): Record<string, unknown> {
-  return ownCopy(intake.event) ?? asSent(intake, altered)
+  const copy = ownCopy(intake.event)
+  if (copy === undefined) return asSent(intake, altered)
+  forgetOriginal(copy)
+  return copy
 }
