@@ -55,9 +55,17 @@ describe.concurrent('logferry audit', () => {
   it('says what it found in place of events', async () => {
     const array = await audit([`[${nested(1)}]`])
     expect(array.stdout).toContain('Give a file with one event as JSON in each line, as UTF-8.')
-    expect(array.stdout).toContain('Lines that are not a JSON object: 1.')
+    expect(array.stdout).toContain('Lines that are not a JSON object, and may be events: 1.')
     const unidentified = await audit(['{"n":1}'])
     expect(unidentified.stdout).toContain("Set the option 'identify'.")
+  })
+
+  it('finds no file complete of which it could not read lines, such as an array with an event in each line', async () => {
+    const { code, stdout } = await audit(['[', `${nested(1)},`, `${nested(2)},`, nested(3), ']'])
+    expect(stdout).toContain('numbers 3 to 3, events 1\n  missing: none')
+    expect(stdout).toContain('Lines that are not a JSON object, and may be events: 4.')
+    expect(code).toBe(1)
+    expect((await audit([nested(1), nested(2), nested(3).slice(0, -9)])).code).toBe(1)
   })
 
   it('counts the numbers before the first one only if the file is whole', async () => {

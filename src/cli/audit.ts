@@ -15,8 +15,8 @@ export const command: Command = {
 event a line, in any order. The events must have the uid that the option 'identify' gives them. Their numbers have no
 gaps in what one shipper has shipped, to all of its datasets together.
 
-Exits with 0 if no number is missing, with 1 if numbers are missing, or no event has such a uid. Duplicates are reported
-only: they can be removed by their uid.`,
+Exits with 0 if no number is missing, with 1 if numbers are missing, lines are not a JSON object, or no event has such a
+uid. Duplicates are reported only: they can be removed by their uid.`,
   arguments: [
     {
       name: 'file',
@@ -46,8 +46,13 @@ only: they can be removed by their uid.`,
     }
     const report = audit.report({ isWhole: given.whole === true })
     print(given.json === true ? JSON.stringify(report, null, 2) : inWords(report))
-    return report.shippers.length > 0 && report.shippers.every(({ missing }) => missing === 0) ? 0 : 1
+    return isComplete(report) ? 0 : 1
   },
+}
+
+/** True if no event is known to be missing. A line that cannot be read may be the last event of a shipper, or all but one. */
+function isComplete({ shippers, unreadable }: AuditReport): boolean {
+  return shippers.length > 0 && unreadable === 0 && shippers.every(({ missing }) => missing === 0)
 }
 
 function pathOf({ file }: Given): string {
@@ -68,7 +73,7 @@ function problemOf(error: unknown): string | undefined {
 function inWords({ lines, unidentified, unreadable, shippers }: AuditReport): string {
   const notes = [
     unidentified > 0 && `Events without a uid of logferry: ${unidentified.toLocaleString('en')}.`,
-    unreadable > 0 && `Lines that are not a JSON object: ${unreadable.toLocaleString('en')}.`,
+    unreadable > 0 && `Lines that are not a JSON object, and may be events: ${unreadable.toLocaleString('en')}.`,
   ]
   if (shippers.length === 0) {
     const none = `None of ${lines.toLocaleString('en')} lines has an event with a uid of logferry.`
