@@ -7,6 +7,14 @@ import { described, describedWord } from './options/described.ts'
 import { ownProperties } from './own-properties.ts'
 import { bothWays, noteMessage } from './record/both-ways.ts'
 import { wallClockMs } from './record/clock.ts'
+import {
+  forgetLateInfos,
+  type InfoStream,
+  keptCount,
+  logCallOf,
+  noteLateInfos,
+  passOnNow,
+} from './record/late-infos.ts'
 import { beginLogCall, logCalls, QueuedLogCalls } from './record/log-calls.ts'
 import { loggedLine } from './record/logged-line.ts'
 import { errorBehind } from './record/lost-error.ts'
@@ -14,6 +22,9 @@ import { activeTraceIds } from './record/trace-context.ts'
 import { handleRejection } from './record/unheard-rejection.ts'
 import { type Info, loggedLevel } from './record/winston-info.ts'
 import { plainInfo, severityOfInfo, winstonToEvent } from './record/winston-to-event.ts'
+import type { HeldSource } from './shipper/held-events.ts'
+import type { IntakeEvent } from './shipper/intake/intake-event.ts'
+import { lateTime } from './shipper/intake/late-time.ts'
 import { OpenCallbacks, once } from './shipper/open-callbacks.ts'
 import type { Shipper } from './shipper/shipper.ts'
 import { namedOptions, type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
@@ -88,6 +99,18 @@ export class LogferryTransport extends TransportStream {
   #written: Info | undefined
   readonly #openCallbacks = new OpenCallbacks()
   #lastUncaught: unknown
+  /** The infos that loggers keep back for other transports. The end of the process does not wait for these transports. */
+  readonly #lateInfos: HeldSource = {
+    release: () => Promise.resolve(),
+    resume: () => {},
+    releaseAllNow: () => {},
+    onProcessEnd: () => this.#loggers.forEach(passOnNow),
+  }
+  readonly #onKept = (): void => {
+    const { heldEvents } = this.shipper
+    heldEvents.add(this.#lateInfos)
+    heldEvents.onHeld()
+  }
   /** Number of events of this transport that the shipper has kept or dropped, or that are below the minimum severity. */
   #answers = 0
   /** The last call of `close()`, until the transport logs again or is added to a logger. */
@@ -300,9 +323,18 @@ export class LogferryTransport extends TransportStream {
   }
 
   #ship(info: Info, severity: Severity): void {
+    const call = logCallOf(info)
+    if (call === undefined) this.#shipAt(wallClockMs(), info, severity)
+    else {
+      call.run(() => this.#shipAt(lateTime(call.timeMs), info, severity))
+      if (this.#loggers.every(logger => keptCount(logger) === 0)) this.shipper.heldEvents.remove(this.#lateInfos)
+    }
+  }
+
+  #shipAt(time: IntakeEvent['time'], info: Info, severity: Severity): void {
     const event = winstonToEvent(info, activeTraceIds(info), errorBehind(info, this.parent))
     const preSerialized = event === info ? loggedLine(info, this.parent, this) : undefined
-    this.shipper.take({ event, severity, time: wallClockMs(), resource: undefined, preSerialized })
+    this.shipper.take({ event, severity, time, resource: undefined, preSerialized })
     this.#answers++
     if (bothWays.isBridged) this.#watchBothWays(info)
   }
@@ -357,6 +389,7 @@ export class LogferryTransport extends TransportStream {
 
   #join(logger: ParentLogger): void {
     this.#loggers.push(logger)
+    noteLateInfos(logger, this.#onKept)
     this.#closing = undefined
     this.#follow()
     this.#checkLevel(logger)
@@ -366,8 +399,11 @@ export class LogferryTransport extends TransportStream {
     const at = this.#loggers.indexOf(logger)
     if (at < 0) return
     this.#loggers.splice(at, 1)
+    if (!this.#loggers.includes(logger)) forgetLateInfos(logger, this.#onKept)
     this.#follow()
-    if (this.#loggers.length === 0) this.close()
+    if (this.#loggers.length > 0) return
+    this.shipper.heldEvents.remove(this.#lateInfos)
+    this.close()
   }
 
   #follow(): void {
@@ -467,7 +503,7 @@ function queueOf(logger: ParentLogger): QueuedLogCalls {
   return queue
 }
 
-interface ParentLogger {
+interface ParentLogger extends InfoStream {
   readonly level?: string
   readonly levels?: Readonly<Record<string, number>>
   readonly exitOnError?: unknown

@@ -86,6 +86,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
     parts: [
       'accounting/severity',
       'native-promise',
+      'node-version',
       'stack-reserve',
       'text/kind-of-thrown',
       'text/kind-of-value',

@@ -79,6 +79,12 @@ export class Drain {
     return this.#deps.pipeline.batchQueue.flush()
   }
 
+  /** Flushes as `flushAtHand`, at the end of the process. */
+  flushAtEnd(): Promise<void> {
+    this.#deps.heldEvents.onProcessEnd()
+    return this.flushAtHand()
+  }
+
   async #flushReleased(released: Promise<unknown>, onReleased: (() => void) | undefined): Promise<void> {
     const { batchQueue } = this.#deps.pipeline
     const flushed = batchQueue.flush()

@@ -25,6 +25,8 @@ export interface HeldSource {
   resume(): void
   /** Releases all held events at once. */
   releaseAllNow(): void
+  /** Called when the process ends, before `release`. */
+  onProcessEnd?(): void
 }
 
 interface HeldEventsDeps {
@@ -110,6 +112,10 @@ export class HeldEvents {
     for (let round = 0; round < releaseRounds; round++) {
       await Promise.all([...this.#sources].map(source => source.release()))
     }
+  }
+
+  onProcessEnd(): void {
+    for (const source of [...this.#sources]) source.onProcessEnd?.()
   }
 
   resume(): void {

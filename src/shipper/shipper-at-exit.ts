@@ -142,7 +142,7 @@ export class ShipperAtExit implements ExitDrainable {
     delivery.useSyncSender((batch, onAttempt) => sender.sendSync(client, batch, onAttempt))
     batchQueue.enterSyncMode()
     delivery.skipBackoff(timeoutMs)
-    void drain.flushAtHand()
+    void drain.flushAtEnd()
   }
 
   step(): number {

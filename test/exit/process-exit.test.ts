@@ -46,6 +46,19 @@ describe.concurrent('a process that ends in the tick of 1,000 log calls', () => 
   })
 
   it.each([
+    ['process.exit()', 'process.exit()'],
+    ['an uncaught exception', `throw new Error('boom')`],
+    ['SIGTERM', `process.kill(process.pid, 'SIGTERM'); setTimeout(() => {}, 10_000)`],
+  ])('delivers them all, in order, beside a slow transport of the same Winston logger (%s)', async (_, end) => {
+    const slow = `
+      import TransportStream from 'winston-transport'
+      logger.add(new TransportStream({ log: (_, next) => setTimeout(next, 5) }))
+    `
+    const { numbers } = await run(`${winston()} ${slow} log(0, 1000); ${end}`)
+    expect(numbers).toEqual(upTo(1000))
+  })
+
+  it.each([
     [
       'close()',
       'await shipper.close({ timeoutMs: 50 }); process.exit()',
