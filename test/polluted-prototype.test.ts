@@ -3,7 +3,7 @@
  * properties are no options.
  */
 import { afterEach, describe, expect, it } from 'vitest'
-import { createShipper } from '../src/index.ts'
+import { createShipper, type ShipperOptions } from '../src/index.ts'
 import { resolveOptions } from '../src/options/resolve.ts'
 import { resolveClientOptions } from '../src/org/resolve-client-options.ts'
 import { createOrgClient } from '../src/org.ts'
@@ -103,6 +103,35 @@ describe.each([
     const options = { ...good, limits: { orgId: 'o' }, spool: { directory: 'd' } }
     const resolved = whilePolluted(inherited, () => resolveOptions(options, {}), enumerable)
     expect(resolved).toEqual(resolveOptions(options, {}))
+  })
+
+  it.each([
+    { redact: ['password'] },
+    { redact: { paths: ['password'] } },
+    { redactText: [/\d{16}/g] },
+    { collapse: {}, hold: {}, fields: {}, sample: { debug: 0.5 } },
+  ])('is not an option of %j', given => {
+    const members = {
+      censor: (value: unknown) => value,
+      ignoreCase: true,
+      windowMs: 100,
+      below: 'debug',
+      trigger: 'fatal',
+      maxEvents: 1,
+      maxAgeMs: 100,
+      max: 1,
+      asText: ['a'],
+      overflowField: 'inherited',
+      info: 0,
+    }
+    const options = { ...good, ...given } as ShipperOptions
+    const resolved = whilePolluted(members, () => resolveOptions(options, {}), enumerable)
+    expect(resolved).toEqual(resolveOptions(options, {}))
+  })
+
+  it('is not an option of redaction that is off', () => {
+    const make = () => whilePolluted({ censor: 1, hashKey: 1 }, () => resolveOptions(good, {}), enumerable)
+    expect(make).not.toThrow()
   })
 
   it.each([

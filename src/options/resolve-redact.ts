@@ -50,8 +50,8 @@ export function resolveRedact(redact: unknown, redactText: unknown): ResolvedRed
 }
 
 function longForm(redact: unknown): { readonly [Name in keyof RedactOptions]: unknown } {
-  if (redact === undefined) return { paths: [] }
-  if (Array.isArray(redact)) return { paths: redact }
+  if (redact === undefined) return ownProperties({ paths: [] })
+  if (Array.isArray(redact)) return ownProperties({ paths: redact })
   if (typeof redact !== 'object' || redact === null) throw invalidOption('redact', expectedRedact, kindOf(redact))
   const own = ownProperties(redact)
   const unknown = Object.keys(own).find(name => !(names as readonly string[]).includes(name))
