@@ -1,5 +1,5 @@
 import type { RedisClient } from '../options/redis-client.ts'
-import { fleetScript, strideInTurns } from './fleet-script.ts'
+import { fleetScript } from './fleet-script.ts'
 import { type Arc, wholeCircle } from './slots.ts'
 
 /** The report that a process sends about itself with each call. */
@@ -12,6 +12,8 @@ export interface Report {
   readonly wanted: number
   /** Arcs that the process holds. */
   readonly arcs: readonly Arc[]
+  /** Number of places of the circle, as the last answer named it; 1 before the first answer. */
+  readonly turns: number
   /** Limit that the process knows, in requests per second; 0 while it knows none. */
   readonly limitPerSecond: number
   /** Limit that the headers of the answers to the process name, in requests per second. */
@@ -42,10 +44,15 @@ export interface Share {
   /** Delay until the next call, in milliseconds. */
   readonly renewInMs: number
   readonly arcs: readonly Arc[]
+  /** Arcs of no process, which this one alone may use while Redis is away. */
+  readonly spareArcs: readonly Arc[]
   /** Distance on the circle between the points of two consecutive slots. */
   readonly stride: number
-  /** True if there are so many processes that each has to wait for seconds until its turn comes. */
-  readonly isInTurns: boolean
+  /**
+   * Number of places of the circle, each of which has its turn once in a round. 1 if there are no turns: only so many processes
+   * have turns that each has to wait for seconds until its own comes.
+   */
+  readonly turns: number
   /** Time of the one request besides the slots, in milliseconds since 1970 by the clock of Redis. */
   readonly guestMs: number | undefined
   /** Limit that the headers of the answers to any process name, in requests per second. */
@@ -110,9 +117,21 @@ export class Register {
       decimal(report.rarePerSecond),
       report.isUrgent ? '1' : '',
       decimal(report.headerAgeMs),
+      String(report.turns),
     )
-    const [nowMs, renewInMs, distance, guestMs, header, version, sent, mayRead, held]: readonly unknown[] =
-      Array.isArray(answer) ? answer : []
+    const [
+      nowMs,
+      renewInMs,
+      distance,
+      guestMs,
+      header,
+      version,
+      sent,
+      mayRead,
+      held,
+      spare,
+      turns,
+    ]: readonly unknown[] = Array.isArray(answer) ? answer : []
     const at = integerIn('time', nowMs, minEpochMs, maxEpochMs)
     const stride = integerIn('slot distance', distance, 1, wholeCircle - 1)
     const guestAtMs = integerIn('guest time', guestMs, 0, at + maxGuestWaitMs)
@@ -120,8 +139,9 @@ export class Register {
       nowMs: at,
       renewInMs: integerIn('renewal time', renewInMs, Math.floor(minRenewPart * this.#leaseMs), maxRenewMs),
       arcs: arcsIn(held),
+      spareArcs: arcsIn(spare),
       stride,
-      isInTurns: stride === strideInTurns,
+      turns: integerIn('number of turns', turns, 1, wholeCircle),
       guestMs: guestAtMs === 0 ? undefined : guestAtMs,
       headerLimit: header === '' ? undefined : rateIn(header),
       licenseVersion: String(integerIn('license time', version, 0, maxEpochMs)),

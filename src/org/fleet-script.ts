@@ -22,7 +22,7 @@ local need, want, claims = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local limit, header = tonumber(ARGV[7]), ARGV[8]
 local license, knownAt, reads, wantsGuest = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
 local rarePerSecond, isUrgent = tonumber(ARGV[13]), ARGV[14] == '1'
-local headerAgeMs = tonumber(ARGV[15])
+local headerAgeMs, turnsBefore = tonumber(ARGV[15]), tonumber(ARGV[16])
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -273,6 +273,21 @@ local function movedDown(arcs, free)
   return joined(moved), joined(free)
 end
 
+-- The free places that follow the places of a process in the round. No other process has a place before them.
+local function following(arcs, free)
+  local runs = {}
+  local function add(fromPoint)
+    for _, piece in ipairs(free) do
+      if piece[1] == fromPoint then
+        runs[#runs + 1] = piece
+        if piece[2] == whole and fromPoint > 0 then add(0) end
+      end
+    end
+  end
+  for _, arc in ipairs(arcs) do add(arc[2] % whole) end
+  return runs
+end
+
 if action == 'leave' then
   redis.call('HDEL', members, id)
   redis.call('HDEL', state, 'surveyedMs')
@@ -420,19 +435,6 @@ end
 local growsFrom = math.max(growthPart * present, fewJoins)
 if joins > growsFrom and not s.growsMs then setMs('growsMs', now)
 elseif joins < growsFrom / 2 and s.growsMs then set('growsMs', '') end
-while turns < number('turns') do turns = 2 * turns end
-if limit > 0 then
-  if present <= (turns > 1 and 0.7 or 1) * turnsFrom * limit then turns = 1
-  else
-    while present > maxPerPlace * turns do turns = 2 * turns end
-    while present < minPerPlace * turns do turns = turns / 2 end
-  end
-end
-if turns > 1 then place, stride = whole / turns, ${strideInTurns} end
-local isTooLong = not place and s.growsMs and now - number('growsMs') >= growthMs
-local expected = joins > growsFrom and not isTooLong and joins or 0
-set('turns', turns)
-
 if not s.bornMs then setMs('bornMs', now) end
 -- While none could call, no lease ran out.
 local usualMs = number('count') >= 24 and leaseMs / 2 or 1.75 * leaseMs
@@ -456,6 +458,25 @@ self.joinedMs = math.min(self.joinedMs, now)
 self.need, self.want = need, want
 local isReturning = s.returnedMs and now - number('returnedMs') < returnMs
 local isBack = record and self.untilMs < now or claimed and #claimed > 0
+-- After Redis came back empty, the processes still know how many places there were.
+local knownTurns = math.max(number('turns'), isReturning and math.min(turnsBefore, 100000) or 1)
+while turns < knownTurns do turns = 2 * turns end
+if limit > 0 then
+  local areMany = present > (turns > 1 and 0.7 or 1) * turnsFrom * limit
+  while (areMany or turns > 1) and present > maxPerPlace * turns do turns = 2 * turns end
+  -- Before all have called again, they cannot be counted.
+  if not isReturning then
+    if not areMany then turns = 1 end
+    while present < minPerPlace * turns do turns = turns / 2 end
+  end
+end
+if turns > 1 then place, stride = whole / turns, ${strideInTurns} end
+local isTooLong = not place and s.growsMs and now - number('growsMs') >= growthMs
+local expected = joins > growsFrom and not isTooLong and joins or 0
+set('turns', turns)
+
+-- While Redis was away, the process may have used free places.
+if place and isReturning and isBack then claimed = arcsIn(claims) end
 if isReturning and isBack then setMs('heardMs', now) end
 if record and now - self.joinedMs >= leaseMs then setMs('settledMs', now) end
 local arcs = arcsIn(self.arcs)
@@ -559,9 +580,11 @@ end
 -- A process whose part is nearly right keeps its arcs as they are, in few pieces, unless another process lacks its own.
 local _, nextPoint = nextSlot(arcs)
 if place then nextPoint = nil end -- a place is given back whole
-if held > sure and spare < 0 then
+-- While others are away, a process keeps the free places that it used when Redis was.
+local keepsAll = place and isReturning
+if not keepsAll and held > sure and spare < 0 then
   arcs = shortened(arcs, math.max(sure, held + math.floor(spare / step) * step), nextPoint)
-elseif held > length + (place and 0 or 2 * step) then arcs = shortened(arcs, length, nextPoint)
+elseif not keepsAll and held > length + (place and 0 or 2 * step) then arcs = shortened(arcs, length, nextPoint)
 elseif held < length and (place or held < due - step / 2) and not isReturning then
   local withheld = {}
   if place then free, withheld = withoutReserved(placesIn(free, place)) end
@@ -682,5 +705,9 @@ redis.call('HSET', members, id, string.format('%.0f %.0f %.9g %.9g %s', untilMs,
 redis.call('HSET', state, unpack(changed))
 redis.call('PEXPIRE', members, 3 * leaseMs)
 redis.call('PEXPIRE', state, 3 * leaseMs)
-return { now, math.floor(renewMs), stride, guestMs or 0, s.header or '', s.licenseAt or '0', sent, mayRead, textOf(arcs) }
+-- For the time in which Redis is away, and no process can ask for free slots.
+local spare = place and following(arcs, joined(free)) or {}
+return {
+  now, math.floor(renewMs), stride, guestMs or 0, s.header or '', s.licenseAt or '0', sent, mayRead, textOf(arcs), textOf(spare), turns,
+}
 `

@@ -9,7 +9,7 @@ import { clearInterval, clearTimeout, monotonicMs, setInterval, setTimeout } fro
 import { settlesWithin } from '../time-limits.ts'
 import { Register, type Share } from './fleet-redis.ts'
 import { SharedLicense } from './shared-license.ts'
-import { nothingHeld, oneAt, Slots, wholeCircle } from './slots.ts'
+import { type Arc, nothingHeld, oneAt, Slots, wholeCircle } from './slots.ts'
 
 interface FleetSettings {
   readonly redis: RedisClient
@@ -89,6 +89,8 @@ const earlyInVainLeases = 6
  * not be told apart. Services write 2^31 − 1, for example, for no limit.
  */
 const maxSharedPerSecond = 100_000
+/** Time since the last answer of Redis after which a process also uses the arcs of no process, in leases. */
+const spareAfterLeases = 1.4
 /** Drift between two clocks, in milliseconds per millisecond. */
 const drift = 1e-4
 /** Step of the time that Redis answers, in milliseconds. */
@@ -138,6 +140,8 @@ export class Fleet {
    * While it cannot ask, it goes by the answers of the service.
    */
   #isRare = false
+  /** True if this process also uses arcs of no process, because Redis is away. */
+  #usesSpare = false
   #lease: Lease | undefined
   #leasedLimit: number | undefined
   /** What this process held before that answer. */
@@ -188,8 +192,9 @@ export class Fleet {
     const limit = this.#limitPerSecond
     this.#leasedLimit = limit
     if (limit !== undefined && limit !== Number.POSITIVE_INFINITY) {
-      const isCutOff = this.#isRare && this.#failures > 0
-      return this.#setLease(isCutOff ? undefined : new Slots(share, limit, this.#ahead.ms, this.#guestMs, this.#before))
+      if (this.#isRare && this.#failures > 0) return this.#setLease(undefined)
+      const held = { arcs: this.#arcsInUse, stride: share.stride }
+      return this.#setLease(new Slots(held, limit, this.#ahead.ms, this.#guestMs, this.#before))
     }
     const heldUntilMs = this.#startedMs + licenseMs
     this.#setLease(limit === undefined && monotonicMs() < heldUntilMs ? oneAt(heldUntilMs) : undefined)
@@ -235,13 +240,14 @@ export class Fleet {
     const { needed, wanted } = limit > 0 ? demand(nowMs) : { needed: 0, wanted: 0 }
     const hasToWait = isWaiting() && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)
     const isRare = limit > 0 && wanted <= rarePerSecond
-    const takesTurns = this.#share?.isInTurns === true
+    const takesTurns = this.#turns > 1
     const isGuest = hasToWait && (isRare || isSurprised || takesTurns) && this.#guestMs < nowMs
     this.#wasWaiting = isWaiting()
     return {
       needed: limit > 0 ? needed / limit : 0,
       wanted: limit > 0 ? wanted / limit : 0,
-      arcs: this.#share?.arcs ?? [],
+      arcs: this.#arcsInUse,
+      turns: this.#turns,
       limitPerSecond: limit,
       headerLimit: named?.perSecond,
       headerAgeMs: named?.ageMs ?? 0,
@@ -260,8 +266,9 @@ export class Fleet {
     const nowMs = monotonicMs()
     const isSameCircle = this.#share?.stride === share.stride
     const { untilMs: fromMs } = this.#before
-    this.#before = { arcs: isSameCircle ? (this.#share?.arcs ?? []) : [], fromMs, untilMs: nowMs }
+    this.#before = { arcs: isSameCircle ? this.#arcsInUse : [], fromMs, untilMs: nowMs }
     this.#share = share
+    this.#usesSpare = false
     this.#isRare = report.isRare
     this.#sharedMs = askedMs
     this.#measureAhead(share.nowMs - (askedMs + nowMs) / 2, (nowMs - askedMs) / 2, nowMs)
@@ -270,7 +277,7 @@ export class Fleet {
     this.license.onShare(share, report)
     this.apply()
     // Where each has its turn, events start to wait after each one.
-    const isInVain = share.isInTurns && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)
+    const isInVain = share.turns > 1 && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)
     if (this.#isEarly && isInVain) this.#notEarlyBeforeMs = nowMs + earlyInVainLeases * this.#leaseMs
     this.#isEarly = false
   }
@@ -364,6 +371,7 @@ export class Fleet {
     // Without a slot of its own, the process would not send until Redis is back.
     if (this.#share?.arcs.length === 0) this.#share = undefined
     if (this.#share === undefined || this.#isRare) this.#setLease(undefined)
+    this.#useSpare(monotonicMs())
     this.license.onUnreachable()
     const delayMs = Math.min(firstRetryMs * 2 ** this.#failures, maxRetryMs)
     this.#callIn(delayMs * (0.5 + this.#random() / 2))
@@ -377,6 +385,24 @@ export class Fleet {
         `the Redis of limits.fleet cannot be used (${reason}). Until it can, this process ${meanwhile}. Check Redis and its client.`,
       )
     }
+  }
+
+  get #turns(): number {
+    return this.#share?.turns ?? 1
+  }
+
+  get #arcsInUse(): readonly Arc[] {
+    const { arcs = [], spareArcs = [] } = this.#share ?? {}
+    return this.#usesSpare ? [...arcs, ...spareArcs] : arcs
+  }
+
+  /** Uses the arcs of no process from now on: no process can ask Redis for them. */
+  #useSpare(nowMs: number): void {
+    const { arcs = [], spareArcs = [] } = this.#share ?? {}
+    if (this.#usesSpare || spareArcs.length === 0 || nowMs - this.#sharedMs < spareAfterLeases * this.#leaseMs) return
+    this.#usesSpare = true
+    this.#before = { arcs, fromMs: this.#before.fromMs, untilMs: nowMs }
+    this.apply()
   }
 
   #callIn(ms: number): void {

@@ -14,7 +14,7 @@ import type { Lease } from '../../src/delivery/rate-limiter.ts'
 import type { RedisClient } from '../../src/options/redis-client.ts'
 import { Fleet } from '../../src/org/fleet.ts'
 import { Register, type Report, type Share } from '../../src/org/fleet-redis.ts'
-import { Slots } from '../../src/org/slots.ts'
+import { Slots, wholeCircle } from '../../src/org/slots.ts'
 import { runScript } from '../support/run-script.ts'
 import { startShipping } from '../support/shipping.ts'
 
@@ -28,6 +28,7 @@ const nothing: Report = {
   needed: 0,
   wanted: 0,
   arcs: [],
+  turns: 1,
   limitPerSecond: 0,
   headerLimit: undefined,
   headerAgeMs: 0,
@@ -256,7 +257,7 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     const joined = await Promise.all(ids.map(id => register.renew(id, { ...report, arcs: [] })))
     const shares = await Promise.all(ids.map((id, n) => register.renew(id, { ...report, arcs: joined[n]?.arcs ?? [] })))
     const slots = shares.flatMap(share => {
-      expect(share.isInTurns).toBe(true)
+      expect(share.turns).toBeGreaterThan(1)
       const own = new Slots(share, 5, share.nowMs)
       const times: number[] = []
       for (let atMs = own.nextMs(0); atMs < 60_000; atMs = own.nextMs(atMs + 1))
@@ -265,6 +266,21 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     })
     expect(new Set(slots).size).toBe(slots.length)
     expect(slots.length).toBeGreaterThan(0.4 * 60 * 4.9)
+  })
+
+  it('each free place is spare for one process, while Redis is away', async () => {
+    const register = new Register(ioredis, 'spare places', 5000)
+    const report = { ...nothing, wanted: 1, limitPerSecond: 5 }
+    const ids = Array.from({ length: 20 }, (_, n) => `p${n}`)
+    let shares: Share[] = []
+    for (let call = 0; call < 3; call++) {
+      await setTimeout(20) // so that the processes are counted again
+      shares = await Promise.all(ids.map(id => register.renew(id, report)))
+    }
+    const all = shares.flatMap(({ arcs, spareArcs }) => [...arcs, ...spareArcs]).sort(([one], [other]) => one - other)
+    expect(shares.flatMap(({ spareArcs }) => spareArcs).length).toBeGreaterThan(0)
+    expect(all.map(([from]) => from)).toEqual([0, ...all.map(([, to]) => to).slice(0, -1)])
+    expect(all.at(-1)?.[1]).toBe(wholeCircle)
   })
 
   it.each([2 ** 31 - 1, 1e9])(

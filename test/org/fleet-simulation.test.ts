@@ -336,6 +336,23 @@ describe('processes that lease their shares', () => {
     expect(world.troubles).toHaveLength(processes)
   })
 
+  it('40 on 10 per second, whose Redis is away for 20 s and comes back empty, use the slots of no process meanwhile', async () => {
+    const world = await World.withRedis({ limitPerSecond: 10 }, 90)
+    world.joinWithinASecond(40)
+    world.clock.after(30_000, () => {
+      world.redis.state = 'refusing'
+    })
+    world.clock.after(50_000, () => {
+      world.redis.state = 'there'
+      world.redis.forget()
+    })
+    await world.run()
+    const { rejected, longestGapMs } = world.measured('40 with leases on 10/s, Redis away for 20 s')
+    expect(rejected).toBeLessThan(0.01)
+    expect(world.service.utilisation(30, 75)).toBeGreaterThan(0.9)
+    expect(longestGapMs).toBeLessThan(15_000)
+  })
+
   it.each([2000, 8000])('40, whose Redis hangs for %d ms and keeps its data', async awayMs => {
     const world = await World.withRedis({ limitPerSecond: 40 })
     world.joinWithinASecond(40)

@@ -32,6 +32,7 @@ const busy: Report = {
   needed: 1,
   wanted: 1,
   arcs: [],
+  turns: 1,
   limitPerSecond: 10,
   headerLimit: undefined,
   headerAgeMs: 0,
@@ -691,11 +692,12 @@ describe('an impossible answer of Redis', () => {
     ['texts', (value: unknown) => String(value)],
     ['BigInts', (value: unknown) => (typeof value === 'number' ? BigInt(value) : value)],
   ])('tells that processes have turns, also in integers that a client returns as %s', async (_, given) => {
-    const answer = [1.8e12, 1000, strideInTurns, 0, '', 0, '', 0, `0-${wholeCircle / 2}`]
+    const answer = [1.8e12, 1000, strideInTurns, 0, '', 0, '', 0, `0-${wholeCircle / 2}`, '', 64]
     const report = {
       needed: 0,
       wanted: 0,
       arcs: [],
+      turns: 1,
       limitPerSecond: 10,
       headerLimit: undefined,
       headerAgeMs: 0,
@@ -707,7 +709,7 @@ describe('an impossible answer of Redis', () => {
       isUrgent: false,
     }
     const client = { call: async () => null, eval: async () => answer.map(given) }
-    expect(await new Register(client, 'turns', 5000).renew('a', report)).toMatchObject({ isInTurns: true })
+    expect(await new Register(client, 'turns', 5000).renew('a', report)).toMatchObject({ turns: 64 })
   })
 })
 

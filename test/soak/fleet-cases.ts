@@ -219,11 +219,11 @@ const loweredUnsaid: FleetCase = {
 }
 
 /** Redis goes away, and comes back empty. */
-function outage(clients: 'default' | 'fast', how: 'stopped' | 'killed'): FleetCase {
+function outage(clients: 'default' | 'fast', how: 'stopped' | 'killed', limitPerSecond = 40): FleetCase {
   return {
-    name: `outage-${clients}-${how}`,
-    what: `full demand, limit 40, Redis ${how} for 20 s, then empty; clients ${clients === 'fast' ? 'that fail fast' : 'with defaults'}`,
-    limitPerSecond: 40,
+    name: `outage-${clients}-${how}${limitPerSecond === 40 ? '' : `-${limitPerSecond}`}`,
+    what: `full demand, limit ${limitPerSecond}, Redis ${how} for 20 s, then empty; clients ${clients === 'fast' ? 'that fail fast' : 'with defaults'}`,
+    limitPerSecond,
     redisClients: clients,
     play: async (stage, processes) => {
       await warmUp(stage, processes, full)
@@ -235,11 +235,11 @@ function outage(clients: 'default' | 'fast', how: 'stopped' | 'killed'): FleetCa
       await stage.redis?.startEmpty()
       const after = await stage.judge(30)
       const span = { ...after, fromMs: before.fromMs, redisPerSecond: before.redisPerSecond }
-      return held('fleet', span, 40, books => {
+      return held('fleet', span, limitPerSecond, books => {
         const spans = { before, meanwhile, after }
         return {
           laws: { 'no burst of 429': books.figures(span).maxRefusedPerSecond <= 10 },
-          notes: Object.entries(spans).map(([when, one]) => `${when} ${brief(books, one, 40)}`),
+          notes: Object.entries(spans).map(([when, one]) => `${when} ${brief(books, one, limitPerSecond)}`),
         }
       })
     },
@@ -411,6 +411,7 @@ export const fleetCases: readonly FleetCase[] = [
   outage('default', 'stopped'),
   outage('fast', 'killed'),
   outage('fast', 'stopped'),
+  outage('fast', 'killed', 10),
   {
     name: 'start',
     what: 'all start within a second, full demand, limit 40',
