@@ -50,8 +50,9 @@ const refusedByChance = 0.03
  * If requests start late, some windows of the service get more of them than others: the deviation grows with the root of the
  * delay and of the requests per second. So a process leaves out slots in that proportion. The delay is a mean, to which each
  * start adds a part. Delays up to `fromMs` do no harm. A process whose slots are further apart than `maxApartMs` leaves none out.
+ * If the slots of all processes are further apart than `maxSlotMs`, so few are in a window that it would cost more than it saves.
  */
-const leftOut = { factor: 0.4, fromMs: 15, maxApartMs: 2000, partOfStart: 0.1 }
+const leftOut = { factor: 0.4, fromMs: 15, maxApartMs: 8000, maxSlotMs: 150, partOfStart: 0.1 }
 /** Number of processes between which a limit is divided for the first rate of each. */
 const usualProcesses = 40
 /** Part of one share that a newcomer takes from the processes that share the limit. */
@@ -567,7 +568,12 @@ export class RateLimiter {
   #leaveOutSlots(lease: Lease, lateMs: number): void {
     this.#lateMs += leftOut.partOfStart * (Math.max(lateMs, 0) - this.#lateMs)
     const harmfulMs = this.#lateMs - leftOut.fromMs
-    if (harmfulMs <= 0 || this.#random() >= (leftOut.factor * Math.sqrt(harmfulMs * lease.slotMs)) / windowMs) return
+    if (
+      harmfulMs <= 0 ||
+      lease.slotMs > leftOut.maxSlotMs ||
+      this.#random() >= (leftOut.factor * Math.sqrt(harmfulMs * lease.slotMs)) / windowMs
+    )
+      return
     const nextMs = lease.nextMs(this.#dueMs + this.#sameSlotMs)
     if (nextMs < this.#dueMs + leftOut.maxApartMs) this.#dueMs = nextMs
   }

@@ -287,10 +287,11 @@ describe('processes that lease their shares', () => {
   )
 
   it.each([
-    [40, 40],
-    [5, 40],
-    [20, 200],
-  ])('%d on %d per second, whose timers are late by 20 to 200 ms', async (processes, limitPerSecond) => {
+    [40, 40, 0.01],
+    [5, 40, 0.01],
+    [20, 200, 0.01],
+    [40, 10, 0.013],
+  ])('%d on %d per second, whose timers are late by 20 to 200 ms', async (processes, limitPerSecond, maxRejected) => {
     const world = await World.withRedis({ limitPerSecond })
     world.joinWithinASecond(processes)
     world.clock.after(1500, () => {
@@ -298,7 +299,7 @@ describe('processes that lease their shares', () => {
     })
     await world.run()
     const { rejected, utilisation } = world.measured(`${processes} with late timers on ${limitPerSecond}/s`)
-    expect(rejected).toBeLessThan(0.01)
+    expect(rejected).toBeLessThan(maxRejected)
     expect(utilisation).toBeGreaterThan(0.9)
   })
 
