@@ -104,6 +104,8 @@ export class Adopter {
   readonly #leaving = new Set<SpoolDirectory>()
   /** Names of directories in which every segment is too large. */
   #leftAlone = new Set<string>()
+  /** Names of directories that were released because no segment in them could be read; until the next adoption. */
+  readonly #leftForNow = new Set<string>()
   /** Names of the directories of other users at the last listing. */
   #foreign: ReadonlySet<string> = new Set()
   /** Directories that were listed but not tried yet, because too many were claimed; oldest first. */
@@ -142,6 +144,7 @@ export class Adopter {
    */
   async adoptOrphans(listeners: AdopterListeners): Promise<boolean> {
     if (this.#adopting === undefined) {
+      this.#leftForNow.clear()
       const adopting = this.#adoptAll(listeners).finally(() => {
         if (this.#adopting === adopting) this.#adopting = undefined
       })
@@ -195,7 +198,7 @@ export class Adopter {
     if (closings !== this.#closings) return false
     this.#emit(found, listeners)
     const directories = this.#directories.size
-    for (const directory of [...this.#leaving]) if (!this.#isToBeRead(directory)) directory.release()
+    for (const directory of this.directories) if (this.#isToBeLeft(directory)) directory.release()
     return this.#hasMore && this.#directories.size < directories
   }
 
@@ -210,9 +213,18 @@ export class Adopter {
     }
   }
 
-  /** True if segments of the directory are still to be read. */
-  #isToBeRead(directory: SpoolDirectory): boolean {
-    return this.#unopened.has(directory) || [...this.#unread].some(segment => segment.directory === directory)
+  /**
+   * True if the rest of the directory is too large for this process. True also if other directories wait for its place, and
+   * none of its segments can be read now.
+   */
+  #isToBeLeft(directory: SpoolDirectory): boolean {
+    if (this.#unopened.has(directory)) return false
+    const isUnread = this.#unreadIn(directory).length > 0
+    return isUnread ? this.#hasMore && !directory.isNeeded : this.#leaving.has(directory)
+  }
+
+  #unreadIn(directory: SpoolDirectory): Segment[] {
+    return [...this.#unread].filter(segment => segment.directory === directory)
   }
 
   /** Yields the segments that could not be read before, then the segments of one directory after the other. */
@@ -280,7 +292,7 @@ export class Adopter {
   /** Returns the names of directories that are not left alone. Forgets left-alone directories that are gone. */
   #others(names: readonly string[]): string[] {
     this.#leftAlone = new Set(names.filter(name => this.#leftAlone.has(name)))
-    return names.filter(name => !this.#leftAlone.has(name))
+    return names.filter(name => !this.#leftAlone.has(name) && !this.#leftForNow.has(name))
   }
 
   /**
@@ -308,8 +320,12 @@ export class Adopter {
           this.#directories.delete(name)
           this.#unopened.delete(directory)
           onReleased(directory)
-          if (this.#leaving.delete(directory)) {
-            this.#leftAlone.add(name)
+          const unread = this.#unreadIn(directory)
+          for (const segment of unread) this.#unread.delete(segment)
+          const isTooLarge = this.#leaving.delete(directory)
+          if (isTooLarge || unread.length > 0) {
+            const left = unread.length > 0 ? this.#leftForNow : this.#leftAlone
+            left.add(name)
             onNotClaimed(name) // its bytes do not count for this process
           }
           if (this.#hasMore && this.#directories.size <= maxDirectories / 2) onMore()

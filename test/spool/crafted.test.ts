@@ -31,7 +31,11 @@ function endRecord(dataset: string, count: number): Buffer {
 
 /** Leaves segments as a process does that has ended. */
 function leave(...segments: readonly (readonly Buffer[])[]): string[] {
-  const path = join(directory, '20200101T000000Z-00000001')
+  return leaveIn('20200101T000000Z-00000001', ...segments)
+}
+
+function leaveIn(name: string, ...segments: readonly (readonly Buffer[])[]): string[] {
+  const path = join(directory, name)
   fs.mkdirSync(path, { recursive: true, mode: 0o700 })
   return segments.map((records, number) => {
     const file = join(path, `${String(number + 1).padStart(12, '0')}.segment`)
@@ -126,6 +130,20 @@ describe('a spool with records that logferry did not write', () => {
     )
     expect(fs.existsSync(huge)).toBe(true)
     expect(shipper.stats().spool).toMatchObject({ bytes: 0 }) // it takes no room from logged events either
+  })
+
+  it('adopts what other processes have left, however many directories have a file that cannot be read', async () => {
+    await using shipping = await startShipping()
+    const names = range(9).map(n => `20200101T00000${n}Z-00000001`)
+    const unreadable = names.slice(0, -1).map(name => leaveIn(name, []).join())
+    for (const file of unreadable) fs.truncateSync(file, 2 ** 33)
+    const [readable] = leaveIn(names.at(-1) as string, [record('d', 0, '{"n":0}\n')]) as [string]
+    const shipper = shipping.ship({ spool: { directory } })
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    expect(shipping.emulator.events('d').map(({ n }) => n)).toEqual([0])
+    expect(fs.existsSync(readable)).toBe(false)
+    expect(unreadable.every(file => fs.existsSync(file))).toBe(true)
+    expect(shipper.stats().spool).toMatchObject({ bytes: 0 })
   })
 })
 
