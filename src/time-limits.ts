@@ -8,7 +8,7 @@
 import { NativePromise } from './native-promise.ts'
 import { clearImmediate, clearTimeout, monotonicMs, setImmediate, setTimeout } from './time.ts'
 
-interface TimeLimitOptions {
+export interface TimeLimitOptions {
   /**
    * True if the process does not end by itself before the time is up.
    *

@@ -5,11 +5,10 @@ import type { PieceOrigin } from '../batch/refusals.ts'
 import { pacedFor } from '../delivery/warnings.ts'
 import { type LossWords, outOfTime } from '../exit/drain-at-exit.ts'
 import { monotonicMs } from '../time.ts'
-import { settlesWithin } from '../time-limits.ts'
+import { settlesWithin, type TimeLimitOptions } from '../time-limits.ts'
 import type { HeldEvents } from './held-events.ts'
 import type { TraceHold } from './intake/trace-hold.ts'
 import type { Pipeline } from './pipeline.ts'
-import type { SpoolCoordinator } from './spool-coordinator.ts'
 
 interface DrainDeps {
   readonly pipeline: Pipeline
@@ -22,6 +21,10 @@ interface DrainDeps {
   readonly reportIntakeDrops: () => void
   /** Called when the remaining events have been handed off or dropped. */
   readonly onEmptied: () => void
+}
+
+interface FlushOptions extends TimeLimitOptions {
+  readonly onReleased?: () => void
 }
 
 interface FinishOptions {
@@ -55,42 +58,42 @@ export class Drain {
   }
 
   /**
-   * Flushes all batches, including batches that this process can adopt from the spool. `onReleased` may ship a last
-   * event once the held events are released.
+   * Flushes all batches, including batches that this process can adopt from the spool. Resolves to true if they are
+   * delivered or dropped within the time. A call whose time is up leaves nothing in memory, however long an outage lasts:
+   * it waits for one thing after the other, not for a promise that joins them.
+   *
+   * @param options.onReleased called once the held events are released; it may ship a last event
    */
-  flushAll(onReleased?: () => void): Promise<void> {
-    const { spool } = this.#deps.pipeline
-    return spool === undefined ? this.flushAtHand(onReleased) : this.#flushWithOrphans(spool, onReleased)
-  }
-
-  async #flushWithOrphans(spool: SpoolCoordinator, onReleased: (() => void) | undefined): Promise<void> {
-    const { batchQueue } = this.#deps.pipeline
-    const adopted = spool.adoptOrphans()
-    await this.flushAtHand(onReleased)
-    for (let hasMore = await adopted; hasMore; hasMore = await spool.adoptOrphans()) await batchQueue.flush()
-    await batchQueue.flush()
-  }
-
-  /** Flushes the events of this process, including held events. */
-  flushAtHand(onReleased?: () => void): Promise<void> {
+  async flushWithin(timeoutMs: number, { onReleased, ...options }: FlushOptions = {}): Promise<boolean> {
+    const { spool, batchQueue } = this.#deps.pipeline
+    const endMs = monotonicMs() + timeoutMs
+    const isDone = (work: Promise<unknown>) => settlesWithin(work, Math.max(endMs - monotonicMs(), 0), options)
+    const adopted = spool?.adoptOrphans()
     const released = this.#deps.heldEvents.release()
-    if (released !== undefined) return this.#flushReleased(released, onReleased)
+    if (released !== undefined) {
+      void batchQueue.flush() // the others need not wait for the held events
+      if (!(await isDone(released))) return false
+    }
     onReleased?.()
-    return this.#deps.pipeline.batchQueue.flush()
+    if (!(await isDone(batchQueue.flush()))) return false
+    for (let adopting = adopted; adopting; adopting = (await adopting) ? spool?.adoptOrphans() : undefined) {
+      if (!(await isDone(adopting)) || !(await isDone(batchQueue.flush()))) return false
+    }
+    return true
   }
 
-  /** Flushes as `flushAtHand`, at the end of the process. */
-  flushAtEnd(): Promise<void> {
+  /** Does the same as `sendAtHand` at the end of the process. */
+  sendAtEnd(): void {
     this.#deps.heldEvents.onProcessEnd()
-    return this.flushAtHand()
+    this.sendAtHand()
   }
 
-  async #flushReleased(released: Promise<unknown>, onReleased: (() => void) | undefined): Promise<void> {
+  /** Makes the events of this process due now, including held events. */
+  sendAtHand(): void {
     const { batchQueue } = this.#deps.pipeline
-    const flushed = batchQueue.flush()
-    await released
-    onReleased?.()
-    await Promise.all([flushed, batchQueue.flush()])
+    const released = this.#deps.heldEvents.release()
+    void batchQueue.flush()
+    void released?.then(() => batchQueue.flush())
   }
 
   /**
@@ -147,7 +150,7 @@ export class Drain {
       if (!hasShippedLast) shipLast?.()
       hasShippedLast = true
     }
-    const flush = () => settlesWithin(this.flushAll(shipLastOnce), Math.max(endMs - monotonicMs(), 0))
+    const flush = () => this.flushWithin(Math.max(endMs - monotonicMs(), 0), { onReleased: shipLastOnce })
     this.dropUntriggered()
     pipeline.delivery.skipBackoff(endMs - monotonicMs())
     let isFlushed = await flush()

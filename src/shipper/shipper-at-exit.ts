@@ -113,7 +113,7 @@ export class ShipperAtExit implements ExitDrainable {
   }
 
   sendNow(): void {
-    void this.#deps.drain.flushAtHand()
+    this.#deps.drain.sendAtHand()
   }
 
   /**
@@ -142,12 +142,12 @@ export class ShipperAtExit implements ExitDrainable {
     delivery.useSyncSender((batch, onAttempt) => sender.sendSync(client, batch, onAttempt))
     batchQueue.enterSyncMode()
     delivery.skipBackoff(timeoutMs)
-    void drain.flushAtEnd()
+    drain.sendAtEnd()
   }
 
   step(): number {
     const { pipeline, drain } = this.#deps
-    if (pipeline.delivery.inFlight === 0) void drain.flushAtHand() // for events that listeners have logged since
+    if (pipeline.delivery.inFlight === 0) drain.sendAtHand() // for events that listeners have logged since
     return pipeline.delivery.wake()
   }
 

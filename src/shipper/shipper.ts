@@ -147,7 +147,7 @@ export class Shipper {
     reserveStack(useDiskBytes)
     const { ledger, drain } = this.#core
     const { handedOffInAll } = ledger
-    const isDone = await settlesWithin(drain.flushAll(), timeoutMs)
+    const isDone = await drain.flushWithin(timeoutMs)
     if (!isDone) drain.warnOfPace()
     // Events that `close` handed off to another process meanwhile are neither delivered nor dropped.
     return { complete: isDone && ledger.handedOffInAll === handedOffInAll, pending: ledger.pending }
@@ -430,8 +430,9 @@ export class Shipper {
   async flushInBackground(): Promise<void> {
     reserveStack(useDiskBytes)
     const { drain, usageReports } = this.#core
-    const flushed = drain.flushAll(() => usageReports?.shipNow())
-    if (!(await settlesWithin(flushed, this.flushTimeoutMs, { keepsAlive: false }))) drain.warnOfPace()
+    const onReleased = () => usageReports?.shipNow()
+    const isDone = await drain.flushWithin(this.flushTimeoutMs, { onReleased, keepsAlive: false })
+    if (!isDone) drain.warnOfPace()
   }
 
   /**
