@@ -46,6 +46,9 @@ export class HeldEvents {
   readonly #deps: HeldEventsDeps
   readonly #sources = new Set<HeldSource>()
   #heldBytes = 0
+  /** The release under way, and the one after it, for all callers of meanwhile: many may give up in an outage. */
+  #releasing: Promise<void> | undefined
+  #nextRelease: Promise<void> | undefined
 
   constructor(deps: HeldEventsDeps) {
     this.#deps = deps
@@ -104,8 +107,23 @@ export class HeldEvents {
   }
 
   /** Asks every source to release its events as memory allows. Returns `undefined` if no source holds events. */
-  release(): Promise<unknown> | undefined {
-    return this.#sources.size === 0 ? undefined : this.#releaseInRounds()
+  release(): Promise<void> | undefined {
+    if (this.#sources.size === 0) return undefined
+    if (this.#releasing === undefined) {
+      this.#releasing = this.#releaseInRounds().finally(() => {
+        this.#releasing = undefined
+      })
+      return this.#releasing
+    }
+    for (const source of [...this.#sources]) void source.release() // what is held since then need not wait
+    this.#nextRelease ??= this.#releaseNext(this.#releasing)
+    return this.#nextRelease
+  }
+
+  async #releaseNext(releasing: Promise<void>): Promise<void> {
+    await releasing
+    this.#nextRelease = undefined
+    await this.release()
   }
 
   async #releaseInRounds(): Promise<void> {

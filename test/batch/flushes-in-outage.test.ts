@@ -27,6 +27,14 @@ function logTwice(shipper: Shipper): void {
   for (let n = 0; n < 2; n++) shipper.ship({ message: 'the same' })
 }
 
+const smallMemory = { collapse: { windowMs: 60_000 }, maxBufferedBytes: 8_388_608 }
+
+function fillMemory(shipper: Shipper): void {
+  for (let n = 0; n < 2; n++) shipper.ship({ level: 'error', message: 'the same' })
+  const text = 'x'.repeat(10_000)
+  for (let n = 0; n < 700; n++) shipper.ship({ level: 'error', message: text, n: String(n) })
+}
+
 const parent = mkdtempSync(join(tmpdir(), 'logferry-flushes-'))
 afterAll(() => rmSync(parent, { recursive: true }))
 
@@ -34,9 +42,11 @@ it.each([
   ['', {}, () => {}],
   [' with a spool', { spool: { directory: join(parent, 'spool') } }, () => {}],
   [' of events that are held back', { collapse: { windowMs: 60_000 } }, logTwice],
-])('a flush%s that runs out of time in an outage leaves nothing in memory', async (_, options, log) => {
+  [' of events that are held back, and for which memory has no room,', smallMemory, () => {}, fillMemory],
+])('a flush%s that runs out of time in an outage leaves nothing in memory', async (_, options, log, prepare = log) => {
   const shipper = createShipper({ baseUrl: 'http://127.0.0.1:9', token: 'a-token-of-tests', dataset: 'd', ...options })
   shipper.on('warning', () => {}).ship({ n: 0 })
+  prepare(shipper)
   const before = await heapAfterFlushes(shipper, log, 1000)
   const after = await heapAfterFlushes(shipper, log, 10_000)
   await shipper.close({ timeoutMs: 0 })

@@ -1,4 +1,5 @@
 import type { Severity } from '../../accounting/severity.ts'
+import { NativePromise } from '../../native-promise.ts'
 import { eventIdentity } from '../../record/event-identity.ts'
 import type { Line } from '../../record/event-to-line.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
@@ -57,8 +58,8 @@ export class Collapse implements HeldSource {
   /** Monotonic time for which the timer is set, in milliseconds. */
   #timerAtMs = Number.POSITIVE_INFINITY
   #continuing: NodeJS.Timeout | undefined
-  /** Resolves the releases under way. */
-  #onReleased: (() => void)[] = []
+  /** The release under way, for all its callers. */
+  #release: PromiseWithResolvers<void> | undefined
 
   constructor(deps: CollapseDeps) {
     this.#deps = deps
@@ -92,7 +93,8 @@ export class Collapse implements HeldSource {
     this.#windows.endUntil(Number.POSITIVE_INFINITY)
     this.resume()
     if (this.#due.count === 0) return Promise.resolve()
-    return new Promise(resolve => this.#onReleased.push(resolve))
+    this.#release ??= NativePromise.withResolvers<void>()
+    return this.#release.promise
   }
 
   /** Continues a release that stopped for lack of memory. Other work has its turn every few milliseconds. */
@@ -168,9 +170,8 @@ export class Collapse implements HeldSource {
     passOn(dataset, { event, severity, time, resource, preSerialized: undefined })
     this.#removeIfDone()
     if (this.#due.count > 0) return
-    const resolveAll = this.#onReleased
-    this.#onReleased = []
-    for (const resolve of resolveAll) resolve()
+    this.#release?.resolve()
+    this.#release = undefined
   }
 
   #removeIfDone(): void {
