@@ -227,26 +227,31 @@ export class Adopter {
     return [...this.#unread].filter(segment => segment.directory === directory)
   }
 
-  /** Yields the segments that could not be read before, then the segments of one directory after the other. */
+  /**
+   * Yields the segments that could not be read before, then the segments of one directory after the other. Ends with
+   * `close`: what is found after that belongs to the next adoption.
+   */
   async *#segments(listeners: AdopterListeners): AsyncGenerator<Segment> {
     const closings = this.#closings
     this.#hasMore = false
     yield* [...this.#unread]
-    if (this.#found.length === 0) this.#found = await this.#names(listeners)
-    let hasClaimed = false
+    let mayFindMore = true
     for (;;) {
       yield* this.#open()
       await this.#rest()
       if (closings !== this.#closings) return
+      // Also after a claim: if two processes try to claim a directory at the same moment, both may fail.
+      if (this.#found.length === 0 && mayFindMore) {
+        const names = await this.#names(listeners)
+        if (closings !== this.#closings) return
+        this.#found = names
+        mayFindMore = false
+      }
       this.#hasMore = this.#unopened.size > 0 || (this.#found.length > 0 && this.#directories.size >= maxDirectories)
       if (this.#hasMore || this.#found.length === 0) return
       const isClaimed = await this.#claim(this.#found.shift() as string, listeners)
-      hasClaimed ||= isClaimed
-      // Lists again: if two processes try to claim a directory at the same moment, both may fail.
-      if (this.#found.length === 0 && hasClaimed) {
-        this.#found = await this.#names(listeners)
-        hasClaimed = false
-      }
+      if (closings !== this.#closings) return
+      mayFindMore ||= isClaimed
     }
   }
 
