@@ -80,6 +80,7 @@ export class BatchQueue {
       store &&
       new Reloads({
         memory,
+        store,
         maxBatchBytes: () => limits.maxBatchBytes,
         queues: () => this.#queues.values(),
         queueFor: dataset => this.queueFor(dataset),

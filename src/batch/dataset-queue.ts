@@ -343,6 +343,14 @@ export class DatasetQueue {
     return false
   }
 
+  /** Moves a reloaded batch back to the store. Returns false if there is none, or if it cannot be moved. */
+  returnReloadedTo(store: BatchStore): boolean {
+    const at = this.#reloaded.findIndex(batch => batch.moveTo(store))
+    if (at < 0) return false
+    this.putIntoStored(...this.#reloaded.splice(at, 1))
+    return true
+  }
+
   /** Moves the open batch to the store as it is. Returns false if there is none, or if it cannot be moved. */
   moveOpenTo(store: BatchStore): boolean {
     if (this.#open === undefined || this.#open.count === 0) return false
@@ -405,7 +413,9 @@ export class DatasetQueue {
    */
   wakeAtMs(): number {
     if (this.isEmpty) return Number.POSITIVE_INFINITY
-    let readyAtMs = this.#dueAtMs
+    // A stored batch is reloaded once the dataset may send. From then on it waits for room in memory, not for a time.
+    const isToBeReloaded = this.#stored.length > 0 && this.#notBeforeMs > monotonicMs()
+    let readyAtMs = isToBeReloaded ? 0 : this.#dueAtMs
     for (const { notBeforeMs } of this.#waiting) readyAtMs = Math.min(readyAtMs, notBeforeMs)
     for (const { notBeforeMs } of this.#reloaded) readyAtMs = Math.min(readyAtMs, notBeforeMs)
     return Math.max(readyAtMs, this.#notBeforeMs)
@@ -434,6 +444,11 @@ export class DatasetQueue {
   /** Time until which the service asked to wait with this dataset; monotonic, in milliseconds. */
   get heldUntilMs(): number {
     return this.#heldUntilMs
+  }
+
+  /** False while no batch is sent: the next probe is not due, or the service asked to wait. */
+  maySend(nowMs: number): boolean {
+    return this.#notBeforeMs <= nowMs
   }
 
   /** Time before which no batch is sent: the next probe is not due, or the service asked to wait. */

@@ -1,9 +1,10 @@
 import { scratchBuffers } from '../files/scratch-buffers.ts'
-import { clearTimeout, setTimeout } from '../time.ts'
+import { clearTimeout, monotonicMs, setTimeout } from '../time.ts'
 import type { Batch } from './batch.ts'
+import type { BatchStore } from './batch-store.ts'
 import { type DatasetQueue, resentIn } from './dataset-queue.ts'
 import type { MemoryBudget } from './memory-budget.ts'
-import { readUpTo } from './spill.ts'
+import { readUnpausedUpTo, readUpTo } from './spill.ts'
 
 /** Maximum number of batches that are read from the store at the same time, for all datasets together. */
 const readAhead = 2
@@ -28,6 +29,7 @@ export interface ReloadListeners {
 
 interface ReloadsDeps {
   readonly memory: MemoryBudget
+  readonly store: BatchStore
   /** Maximum bytes of a batch at present. */
   readonly maxBatchBytes: () => number
   readonly queues: () => Iterable<DatasetQueue>
@@ -37,7 +39,8 @@ interface ReloadsDeps {
 
 /**
  * Reloads batches from the store when they can be sent next, as far as memory allows. A batch that can never fit,
- * because a process with more memory wrote it, does not block other batches.
+ * because a process with more memory wrote it, does not block other batches. Reloaded batches of a dataset that the service
+ * refuses meanwhile make room for those of others.
  */
 export class Reloads {
   readonly #deps: ReloadsDeps
@@ -62,7 +65,8 @@ export class Reloads {
 
   /** Starts every reload that may start now. */
   start(): void {
-    for (let queue = this.#nextQueue(); queue !== undefined; queue = this.#nextQueue()) {
+    const next = () => this.#nextQueue() ?? this.#queueAfterOthers()
+    for (let queue = next(); queue !== undefined; queue = next()) {
       const batch = queue.takeStored(this.#maxReadBytes) as Batch
       if (this.#isSyncMode) this.#readNow(batch)
       else void this.#read(batch)
@@ -103,16 +107,50 @@ export class Reloads {
     }
   }
 
-  /** Returns a dataset queue that has a stored batch for which memory has room, and no reloaded batch that waits. */
+  /** Returns a dataset queue that waits for a reload, and for whose batch memory has room. */
   #nextQueue(): DatasetQueue | undefined {
     if (this.#resting !== undefined || this.#reading.size >= readAhead) return undefined
-    const maxBytes = this.#maxReadBytes
-    for (const queue of this.#deps.queues()) {
-      if (queue.batchesInStore === 0 || queue.reloadedCount > 0) continue
-      const oldest = queue.oldestStored(maxBytes)
-      if (oldest && this.#deps.memory.usedBytes + oldest.byteLength <= maxBytes) return queue
-    }
+    const nowMs = monotonicMs()
+    for (const queue of this.#deps.queues()) if (this.#isWaiting(queue, nowMs) && this.#hasRoomFor(queue)) return queue
     return undefined
+  }
+
+  /**
+   * Makes room for a dataset queue that waits for a reload, and returns it: reloaded batches that may not be sent now go back
+   * to the store. Parts of a split batch cannot. If these are left, and no other batch is ready, a dataset that is not paused
+   * may use more memory.
+   */
+  #queueAfterOthers(): DatasetQueue | undefined {
+    if (this.#resting !== undefined || this.#reading.size >= readAhead) return undefined
+    const nowMs = monotonicMs()
+    let waiting: DatasetQueue | undefined
+    let isAnyReady = false
+    for (const queue of this.#deps.queues()) {
+      if (queue.reloadedCount > 0 && queue.maySend(nowMs)) isAnyReady = true
+      const isFirst = waiting === undefined || (waiting.pause !== undefined && queue.pause === undefined)
+      if (isFirst && this.#isWaiting(queue, nowMs)) waiting = queue
+    }
+    if (waiting === undefined) return undefined
+    let isAnyHeld = false
+    for (const queue of this.#deps.queues()) {
+      if (queue.maySend(nowMs)) continue
+      while (!this.#hasRoomFor(waiting) && queue.returnReloadedTo(this.#deps.store));
+      isAnyHeld ||= queue.batchesInMemory > 0
+    }
+    const mayUseMore = isAnyHeld && !isAnyReady && waiting.pause === undefined
+    return this.#hasRoomFor(waiting, mayUseMore ? readUnpausedUpTo : readUpTo) ? waiting : undefined
+  }
+
+  /** True if a dataset queue has a stored batch that may be sent now, and no reloaded one that waits. */
+  #isWaiting(queue: DatasetQueue, nowMs: number): boolean {
+    if (queue.batchesInStore === 0 || queue.reloadedCount > 0 || !queue.maySend(nowMs)) return false
+    return queue.oldestStored(this.#maxReadBytes) !== undefined
+  }
+
+  #hasRoomFor(queue: DatasetQueue, share = readUpTo): boolean {
+    const { usedBytes, maxBytes } = this.#deps.memory
+    const oldest = queue.oldestStored(this.#maxReadBytes)
+    return oldest !== undefined && usedBytes + oldest.byteLength <= maxBytes * share
   }
 
   get #maxReadBytes(): number {

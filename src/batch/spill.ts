@@ -12,6 +12,11 @@ import type { MemoryBudget } from './memory-budget.ts'
  */
 const moveWaitingFrom = 0.5
 export const readUpTo = 0.6
+/**
+ * The share up to which a batch of a dataset that is not paused is reloaded if parts of batches of paused ones take all of
+ * the usual share: an eighth more, as a batch has at most that.
+ */
+export const readUnpausedUpTo = 0.725
 const moveOpenFrom = 0.62
 const openInStoreFrom = 0.7
 /** Maximum time for writing batches to the store in one turn of the event loop, in milliseconds. */
