@@ -279,7 +279,7 @@ export class LogferryTransport extends TransportStream {
     }
     const queued = this.#queuedInfos()
     try {
-      this.#logOnce(info as Info, this.#queue.begin(this.#written ?? info), callback)
+      this.#logOnce(info as Info, this.#queue.begin(this.#written ?? info, this.#isFromQueue), callback)
     } finally {
       try {
         this.#queue.end(this.#queuedInfos() - queued)
@@ -356,6 +356,12 @@ export class LogferryTransport extends TransportStream {
     for (let i = 0; i < loggers; i++) count += this.#loggers[i]?._writableState?.length ?? 0
     return count
   }
+
+  /** True if the info may have waited in the queue of its logger: a logger empties its queue, or works after a write. */
+  readonly #isFromQueue = (): boolean =>
+    this.#loggers.slice(0, maxFollowedLoggers).some(({ _writableState: state }) => {
+      return state?.bufferProcessing !== false || (state.writing === true && state.sync === false)
+    })
 
   /** Delivers pending events when the logger ends. The logger's `'finish'` event waits for the callback. */
   override _final(callback: () => void): void {
@@ -507,7 +513,15 @@ interface ParentLogger extends InfoStream {
   readonly level?: string
   readonly levels?: Readonly<Record<string, number>>
   readonly exitOnError?: unknown
-  readonly _writableState?: { readonly length: number }
+  readonly _writableState?: {
+    readonly length: number
+    /** True while the stream works on an info. */
+    readonly writing?: boolean
+    /** True if it does so within the call that wrote the info, or while it empties its queue. */
+    readonly sync?: boolean
+    /** True while the stream empties its queue. */
+    readonly bufferProcessing?: boolean
+  }
   listenerCount(name: string): number
 }
 

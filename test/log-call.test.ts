@@ -568,6 +568,26 @@ describe('code that a log call runs may log', () => {
     expect(accepted).toBeLessThan(5000)
   })
 
+  const dropDebug = winston.format(info => info.level !== 'debug' && info)
+
+  test.each([
+    ['below the level of the transport', { level: 'info' }, {}],
+    ['that a format of the logger drops', {}, { format: dropDebug() }],
+  ])('in the `context` function, an event %s', async (_, ofTransport, ofLogger) => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({
+      context: () => {
+        logger.debug('asked')
+        return { user: 1 }
+      },
+    })
+    const transports = [new LogferryTransport({ shipper, ...ofTransport })]
+    const logger: winston.Logger = winston.createLogger({ level: 'debug', transports, ...ofLogger })
+    for (let n = 0; n < 20; n++) logger.info('m')
+    await shipper.flush()
+    expect(shipper.stats()).toMatchObject({ delivered: 20, dropped: 0 })
+  })
+
   test("in a listener for Winston's 'logged'", async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()

@@ -71,9 +71,15 @@ export class QueuedLogCalls {
   /** Number of calls queued since the queue was last empty. */
   #total = 0
 
-  /** Begins the call at the head of the queue. Returns false if it must not be made. `end` follows in either case. */
-  begin(info: object): boolean {
+  /**
+   * Begins the call at the head of the queue. Returns false if it must not be made. `end` follows in either case.
+   *
+   * @param isFromQueue returns false if the call has not waited. Queued calls that are still counted have then ended
+   * elsewhere: they were below the level of the transport, or a format of the logger has dropped them
+   */
+  begin(info: object, isFromQueue: () => boolean): boolean {
     if (info !== this.#info) {
+      if (this.#left + this.#deeper > 0 && !isFromQueue()) this.#left = this.#deeper = 0
       this.#info = info
       this.#goOn()
     }
