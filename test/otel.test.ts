@@ -251,6 +251,22 @@ describe('the processor', () => {
     ])
   })
 
+  it('ships a record whose `context` function flushes, and so releases the records before it', async () => {
+    await using shipping = await startShipping()
+    let flushed: Promise<unknown> = Promise.resolve()
+    const shipper: Shipper = shipping.ship({
+      context: () => {
+        flushed = shipper.flush()
+        return { user: 1 }
+      },
+    })
+    const { logger } = loggingUntilHostIsKnown(shipper)
+    logger.emit({ body: 'm' })
+    await flushed
+    expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+    expect(shipping.emulator.events('d')).toMatchObject([{ message: 'm', user: 1 }])
+  })
+
   it.each<[string, (processor: LogferryLogRecordProcessor) => Promise<void>]>([
     ['forceFlush()', processor => processor.forceFlush()],
     ['forceFlush() in the time that it is given', processor => processor.forceFlush({ timeoutMillis: 700 })],

@@ -94,7 +94,8 @@ export class HeldRecords {
   }
 
   add(record: HeldRecord): void {
-    if (this.#keeper.mayHold(record)) return this.#hold(record)
+    // Making the record may have run code of the application that flushed.
+    if (!this.#isReleased && this.#keeper.mayHold(record)) return this.#hold(record)
     void this.release()
     // Records go on even if delivery has no room, oldest first. The shipper then drops events by severity.
     while (!this.#isReleased) {
