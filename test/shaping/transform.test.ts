@@ -204,8 +204,9 @@ describe('a transform gets a copy', () => {
         return event.drop === true ? undefined : event
       },
     })
-    for (const fields of [{}, { fails: true }, { drop: true }]) shipper.ship({ ...fields, fn: () => 1 })
-    expect(shipper.stats()).toMatchObject({ accepted: 3, stubbed: 2, drops: { transform: { info: 1 } } })
+    const altered = { fn: () => 1, text: 'x'.repeat(2_000_000) }
+    for (const fields of [{}, { fails: true }, { drop: true }]) shipper.ship({ ...fields, ...altered })
+    expect(shipper.stats()).toMatchObject({ accepted: 3, stubbed: 2, cut: 2, drops: { transform: { info: 1 } } })
   })
 
   it('of any plain data, which is shipped as without a transform', async () => {

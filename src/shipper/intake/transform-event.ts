@@ -22,20 +22,26 @@ export function transformStep(
   { diagnostics, asSent, altered }: TransformDeps,
 ): EarlyStep {
   return intake => {
+    const { wasCut = false } = intake
     const tail = intake.resource && frozenTailFields(intake.resource)
     const alteredHere = { stubbed: 0, cut: 0 }
     const given: Fields = Object.assign(copiedEvent(intake, asSent, alteredHere), tail)
     const { level } = given
+    let problem: string | undefined
     try {
       const result: unknown = transform(given)
       if (result === undefined || result === null) return 'transform'
-      const problem = problemOf(result)
-      if (problem !== undefined) return void warnOfHook(diagnostics, 'transform', problem)
-      replaceEvent(intake, shipped(result as Fields, { intake, tail, level, asSent }))
+      problem = problemOf(result)
+      if (problem === undefined) replaceEvent(intake, shipped(result as Fields, { intake, tail, level, asSent }))
+    } catch (error) {
+      problem = thrownBy(error)
+    }
+    if (problem === undefined) {
       altered.stubbed += alteredHere.stubbed
       altered.cut += alteredHere.cut
-    } catch (error) {
-      warnOfHook(diagnostics, 'transform', thrownBy(error))
+    } else {
+      intake.wasCut = wasCut // the event itself is shipped, not the copy
+      warnOfHook(diagnostics, 'transform', problem)
     }
     return undefined
   }
