@@ -173,10 +173,11 @@ describe('reportUsageEveryMs', () => {
   it('goes to the dataset with most bytes if a function names the datasets', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ reportUsageEveryMs: 60_000, dataset: ({ to }) => to as string })
-    for (const to of ['a', 'b', 'b']) shipper.ship({ level: 'info', message: 'm', to })
+    for (const to of ['1', '2', '2']) shipper.ship({ level: 'info', message: 'm', to })
     await shipper.close()
-    expect(shipping.emulator.events('b')).toHaveLength(3)
-    expect(shipping.emulator.events('a')).toHaveLength(1)
+    expect(shipping.emulator.events('1')).toHaveLength(1)
+    const [, , report] = shipping.emulator.events('2')
+    expect(report).toMatchObject({ logferry: { usage: { datasets: [{ dataset: '2' }, { dataset: '1' }] } } })
   })
 })
 

@@ -1,6 +1,6 @@
 import { quoted } from '../text/short-line.ts'
 import { clearTimeout, setTimeout } from '../time.ts'
-import type { StatementUsage, Usage } from '../usage/usage.ts'
+import type { StatementUsage, Usage, UsageCount } from '../usage/usage.ts'
 
 /** Number of statements that a report lists, and that a text names. */
 const maxReported = 20
@@ -42,11 +42,12 @@ export class UsageReports {
     if (this.#timer === undefined) return
     this.disarm()
     const usage = this.#deps.takePeriod(maxReported)
-    const dataset = this.#deps.dataset ?? Object.keys(usage.datasets)[0]
+    const datasets = largestFirst(usage.datasets)
+    const dataset = this.#deps.dataset ?? datasets[0]?.dataset
     if (dataset === undefined) return
     this.#isShipping = true
     try {
-      this.#deps.ship(dataset, eventOf(usage))
+      this.#deps.ship(dataset, eventOf(usage, datasets))
     } finally {
       this.#isShipping = false
     }
@@ -58,21 +59,25 @@ export const usageFields = ['since', 'period_ms', 'events', 'bytes', 'statements
   name => `logferry.usage.${name}`,
 )
 
-function eventOf({ sinceMs, periodMs, events, bytes, statements, datasets }: Usage): object {
+function eventOf({ sinceMs, periodMs, events, bytes, statements }: Usage, datasets: readonly object[]): object {
   const message = `logferry: ${namesOf(statements) ?? 'no events'}`
   const since = new Date(sinceMs).toISOString()
   return {
     level: 'info',
     message,
     logferry: {
-      usage: { since, period_ms: Math.round(periodMs), events, bytes, statements, datasets: listOf(datasets) },
+      usage: { since, period_ms: Math.round(periodMs), events, bytes, statements, datasets },
     },
   }
 }
 
-/** A list is one field, whatever the names of the datasets. */
-function listOf(datasets: Usage['datasets']): object[] {
-  return Object.entries(datasets).map(([dataset, count]) => ({ dataset, ...count }))
+/**
+ * Returns the datasets as a list, which is one field, whatever their names. The properties of an object are not in this
+ * order if a name is a number, such as the id of a tenant.
+ */
+function largestFirst(datasets: Usage['datasets']): ({ readonly dataset: string } & UsageCount)[] {
+  const list = Object.entries(datasets).map(([dataset, count]) => ({ dataset, ...count }))
+  return list.sort((one, other) => other.bytes - one.bytes)
 }
 
 /** Names the statements with most bytes: `31 % are info "order * placed"`. */

@@ -33,7 +33,10 @@ export interface Usage extends UsageCount {
   readonly statements: readonly StatementUsage[]
   /** The events of all other log statements. */
   readonly otherStatements: UsageCount
-  /** The datasets with most bytes, the largest first; at most 64. */
+  /**
+   * The datasets with most bytes, at most 64: the largest first, but all names that are whole numbers before the others,
+   * as in any object.
+   */
   readonly datasets: Readonly<Record<string, UsageCount>>
   /** The events of all other datasets. */
   readonly otherDatasets: UsageCount
