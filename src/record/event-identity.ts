@@ -115,9 +115,18 @@ function given(type: unknown, code: unknown, message: unknown, stack: unknown): 
 
 function describe(error: unknown): string {
   if (typeof error !== 'object' || error === null) return `\n${text(error)}`
-  if (Array.isArray(error)) return error.slice(0, maxErrors).map(describe).join('')
+  if (Array.isArray(error)) return describeAll(error)
   const { name, type, code, message, stack, stacktrace } = error as Trouble
   return `\n${text(name ?? type)}\n${text(message ?? code)}${firstFrame(stack ?? stacktrace)}`
+}
+
+function describeAll(errors: readonly unknown[]): string {
+  let trouble = '\n'
+  for (const error of errors.slice(0, maxErrors)) {
+    trouble += describe(error)
+    if (trouble.length > maxIdentityLength) break // lists of lists may have no end, and the event has no identity
+  }
+  return trouble
 }
 
 function firstFrame(stack: unknown): string {

@@ -94,6 +94,20 @@ describe('the identity of an event', () => {
     expect(eventIdentity(cyclic, 'd')?.length).toBeLessThan(100)
   })
 
+  it.each<[string, (read: () => undefined) => object]>([
+    ['errors', read => Object.defineProperty({}, 'name', { get: read })],
+    ['nothing', read => new Proxy([], { get: (list, name) => read() ?? Reflect.get(list, name) })],
+  ])('is found at once for lists that refer to lists of %s 10^7 times', (_, leafOf) => {
+    let reads = 0
+    let error = leafOf(() => {
+      if (++reads > 100_000) throw new Error('no end')
+      return undefined
+    })
+    for (let depth = 0; depth < 7; depth++) error = Array.from({ length: 10 }, () => error)
+    expect(eventIdentity({ ...hello, error }, 'd')).toBeUndefined()
+    expect(reads).toBeLessThan(20_000)
+  })
+
   it('is the same only for the same level, message and dataset', () => {
     const text = fc.string({ maxLength: 4, unit: fc.constantFrom('a', '1', ' ', '\n') })
     const event = fc.record({
