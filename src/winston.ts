@@ -300,9 +300,18 @@ export class LogferryTransport extends TransportStream {
     try {
       this.#take(info)
       callback?.()
-      if (this.listenerCount('logged') > 0) this.emit('logged', info)
+      if (this.listenerCount('logged') > 0) this.#emitLogged(info)
     } finally {
       logCalls.depth--
+    }
+  }
+
+  /** Tells listeners that an info has been taken. To a caller, an error of a listener would be one of the info. */
+  #emitLogged(info: Info): void {
+    try {
+      this.emit('logged', info)
+    } catch (error) {
+      this.shipper.reportThrown("a listener for 'logged'", error)
     }
   }
 

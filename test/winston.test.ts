@@ -406,6 +406,25 @@ describe('the transport as a stream', () => {
     expect(warnings).toEqual([`LOGFERRY_CALLBACK_THREW ${text}`])
   })
 
+  it("goes on after a listener for 'logged' throws, and warns of it", async () => {
+    await using logging = await startLogging()
+    const { logger, transport } = logging
+    const warnings: string[] = []
+    transport.on('warn', ({ message }: Error) => warnings.push(message))
+    transport.on('logged', () => {
+      throw new RangeError('of the application')
+    })
+    for (const count of [1, 2]) {
+      transport.cork()
+      for (const n of range(count)) logger.info('corked', { n })
+      transport.uncork()
+    }
+    logger.info('uncorked')
+    await transport.shipper.flush()
+    expect(transport.shipper.stats()).toMatchObject({ accepted: 4, delivered: 4 })
+    expect(warnings).toEqual(["logferry: a listener for 'logged' threw RangeError. Delivery continues."])
+  })
+
   it('buffers while it is corked, and ships the buffer when it is uncorked or ends', async () => {
     await using logging = await startLogging({ format: winston.format(info => (info.drop ? false : info))() })
     const { logger, transport, emulator } = logging
