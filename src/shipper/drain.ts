@@ -204,8 +204,8 @@ export class Drain {
   }
 
   #releaseHeld(): void {
-    this.dropUntriggered()
     this.#deps.heldEvents.releaseAllNow()
+    this.dropUntriggered() // last, because a record that waited for its resource may be held for its trace next
   }
 
   /**

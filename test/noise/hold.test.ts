@@ -278,4 +278,17 @@ describe('hold, by every way in', () => {
     expect(Object.keys(events[0] ?? {})).toEqual(Object.keys(events[2] ?? {}))
     await provider.shutdown()
   })
+
+  it('leaves no record behind at a close() with full memory that waited for its resource', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    const shipper = shipping.ship({ hold: {}, maxBufferedBytes: 16 * 1_048_576 })
+    const never = resourceFromAttributes({ 'host.id': new Promise<string>(() => {}) })
+    const processors = [new LogferryLogRecordProcessor({ shipper })]
+    const ofTrace = trace.setSpanContext(context.active(), spanContext)
+    new LoggerProvider({ resource: never, processors }).getLogger('x').emit({ body: 'step', context: ofTrace })
+    while (shipper.stats().bufferedBytes < 9_000_000) shipper.ship({ level: 'error', message: 'x'.repeat(10_000) })
+    expect(await shipper.close({ timeoutMs: 100 })).toEqual({ complete: false, pending: 0 })
+    expect(shipper.stats()).toMatchObject({ held: 0, drops: { untriggered: { info: 1 } } })
+  })
 })
