@@ -161,16 +161,22 @@ describe('redaction', () => {
     readonly big = 'x'.repeat(9000)
   }
 
-  it.each<[string, ShipperOptions]>([
+  const quotes = '"'.repeat(9000)
+  const many = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`field_${i}`, quotes]))
+
+  it.each<[string, ShipperOptions, object?]>([
     ['context', { context: () => ({ note: 'y'.repeat(500) }) }],
     ['transform', { transform: event => ({ ...event }), redactText: [/hunter\d/g] }],
     ['hold', { context: () => ({ note: 'y'.repeat(500) }), hold: {} }],
     ['fields', { redactText: [/hunter\d/g], fields: { asText: ['big'] } }],
     ['context and fields', { context: () => ({ n: 1 }), redactText: [/hunter\d/g], fields: { max: 20 } }],
-  ])('counts an event as cut once, although it is copied before it is written (%s)', async (_, copying) => {
+    ['a group that becomes a longer text', { fields: { asText: ['group'] } }, { group: { quotes }, n: new Set([1]) }],
+    ['fields that become a longer text', { maxEventBytes: 10_000, fields: { max: 20 } }, many],
+    ['toJSON', { redactText: [/hunter\d/g] }, { toJSON: () => ({ quotes }) }],
+  ])('counts an event as cut once, although it is copied before it is written (%s)', async (_, copying, given) => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ maxEventBytes: 1000, ...copying })
-    shipper.ship(new Order())
+    shipper.ship(given ?? new Order())
     shipper.ship({ level: 'error', trace_id: 't', message: 'failed' })
     await shipper.flush()
     expect(shipping.emulator.events('d')).toHaveLength(2)

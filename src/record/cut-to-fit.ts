@@ -63,6 +63,11 @@ export function cutToFit(
   return Object.assign(shortenMembers(others, event, maxBytes - sizes.of(root), sizes, kept), root)
 }
 
+/** True if an event has the mark of an event that was cut. */
+export function isMarkedAsCut({ logferry }: PlainObject): boolean {
+  return logferry !== undefined && isPlainObject(logferry) && logferry.cut === true
+}
+
 /** Returns the event's own group `logferry`, cut to `maxBytes` of JSON. */
 function ownGroup(own: Member | undefined, maxBytes: number, sizes: JsonSizes): PlainObject {
   if (own === undefined || !isPlainObject(own.value)) return {}

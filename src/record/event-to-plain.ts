@@ -1,5 +1,5 @@
 import { bareObject } from './bare-object.ts'
-import { cutToFit } from './cut-to-fit.ts'
+import { cutToFit, isMarkedAsCut } from './cut-to-fit.ts'
 import type { Effort } from './effort.ts'
 import { isPlainObject, type NonFinite, type Plain, type PlainCopy, type PlainObject } from './plain.ts'
 import { SafeCopy } from './safe-copy.ts'
@@ -45,7 +45,7 @@ export function eventToPlain(
 export function fitted(copy: PlainCopy, maxBytes: number, altered: Alterations): PlainObject {
   try {
     const fields = cutToFit(copy, maxBytes, keptFields)
-    if (fields !== copy.fields) altered.cut++
+    if (fields !== copy.fields && !isMarkedAsCut(copy.fields)) altered.cut++ // a marked event was cut, and counted, before
     return fields
   } catch {
     return unserializable(altered).fields
