@@ -301,4 +301,20 @@ describe('a group of the context, beside dotted names of the event,', () => {
     const [sent] = await arrived(shipping, shipper)
     expect(sent).toMatchObject({ message: 'm', 'user.id': 1, user: expected })
   })
+
+  const many = (prefix: string) => Object.fromEntries(Array.from({ length: 3000 }, (_, n) => [`${prefix}${n}`, n]))
+
+  it.each<[string, Event, string]>([
+    ['of the group', many('k'), 'user.k'],
+    ['of a group in it', { of: many('k') }, 'user.of.k'],
+    ['that a group in it does not have', { of: many('l') }, 'user.of.k'],
+  ])('costs no copy for each name %s', async (_, fields, prefix) => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ context: () => ({ user: { name: 'n', ...fields } }) })
+    const startedAtMs = performance.now()
+    shipper.ship(many(prefix))
+    expect(performance.now() - startedAtMs).toBeLessThan(500)
+    const [sent] = await arrived(shipping, shipper)
+    expect(sent).toMatchObject({ ...many(prefix), user: { name: 'n' } })
+  })
 })

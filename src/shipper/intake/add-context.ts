@@ -77,38 +77,66 @@ function merged(event: object, fields: object, isOwn: (name: string) => boolean)
   return merged
 }
 
+/** A copy of a group that may lose fields. It is made once, however many these are. */
+interface Trimmed {
+  readonly fields: Record<string, unknown>
+  /** The copies of groups in it, by name; `undefined` for a group that takes long to read. */
+  groups: Map<string, Trimmed | undefined> | undefined
+  hasLost: boolean
+}
+
 /**
  * Returns a group of the context without the fields that the event has under dotted names. The names of the event bound the
  * work, whatever the group refers to.
  */
 function withoutDottedFields(group: object, name: string, event: object): object | undefined {
   const prefix = `${name}.`
-  let rest: object | undefined = group
+  let trimmed: Trimmed | undefined
   try {
     for (const key of Object.keys(event)) {
-      if (rest === undefined || !key.startsWith(prefix) || shippedField(event, key) === undefined) continue
-      rest = withoutField(rest, key.slice(prefix.length).split('.'))
+      if (!key.startsWith(prefix) || shippedField(event, key) === undefined) continue
+      const names = key.slice(prefix.length).split('.', maxNames + 1)
+      if (names.length > maxNames) continue
+      trimmed ??= toTrim(group)
+      if (trimmed === undefined) return group
+      removeField(trimmed, names)
     }
-    return rest
+    return trimmed?.hasLost === true ? restOf(trimmed) : group
   } catch {
     return group // an accessor threw; it becomes a stub when the event becomes a line
   }
 }
 
-/** Returns the group without the field that these names lead to; `undefined` if it has no others. */
-function withoutField(group: object, names: readonly string[]): object | undefined {
-  if (names.length > maxNames || !isQuicklyRead(group)) return group
+/** Returns a copy of a group, or `undefined` if the group takes long to read. */
+function toTrim(group: object): Trimmed | undefined {
+  return isQuicklyRead(group) ? { fields: { ...group }, groups: undefined, hasLost: false } : undefined
+}
+
+/** Removes the field that these names lead to. Returns false if there is none. */
+function removeField(from: Trimmed, names: readonly string[]): boolean {
+  const { fields } = from
   for (let count = names.length; count > 0; count--) {
     const name = names.slice(0, count).join('.')
-    const member = shippedField(group, name)
+    const member = shippedField(fields, name)
     if (member === undefined) continue
-    const left =
-      count === names.length ? undefined : isGroup(member) ? withoutField(member, names.slice(count)) : member
-    if (left === member) continue
-    const rest = { ...group, [name]: left }
-    return Object.values(rest).every(value => value === undefined) ? undefined : rest
+    if (count < names.length) {
+      from.groups ??= new Map()
+      if (!from.groups.has(name)) from.groups.set(name, isGroup(member) ? toTrim(member) : undefined)
+      const group = from.groups.get(name)
+      if (group === undefined || !removeField(group, names.slice(count))) continue
+    } else fields[name] = undefined
+    from.hasLost = true
+    return true
   }
-  return group
+  return false
+}
+
+/** Returns the fields that are left; `undefined` if there are none. */
+function restOf({ fields, groups }: Trimmed): object | undefined {
+  for (const [name, group] of groups ?? []) {
+    if (group?.hasLost === true && fields[name] !== undefined) fields[name] = restOf(group)
+  }
+  return Object.values(fields).some(value => value !== undefined) ? fields : undefined
 }
 
 function isGroup(value: unknown): value is object {
