@@ -79,9 +79,11 @@ export class QueuedLogCalls {
    */
   begin(info: object, isFromQueue: () => boolean): boolean {
     if (info !== this.#info) {
-      if (this.#left + this.#deeper > 0 && !isFromQueue()) this.#left = this.#deeper = 0
       this.#info = info
-      this.#goOn()
+      if (this.#left + this.#deeper > 0) {
+        if (!isFromQueue()) this.#left = this.#deeper = 0
+        this.#goOn()
+      }
     }
     return this.#left === 0 || (this.#depth < maxDepth && this.#total <= maxQueued)
   }
