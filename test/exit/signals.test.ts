@@ -174,7 +174,7 @@ describe.concurrent('a signal that the application handles', () => {
       ${winston()}
       async function shutDown(signal) {
         log(7)
-        await new Promise(resolve => setTimeout(resolve, 300))
+        while (shipper.stats().delivered < 8) await new Promise(resolve => setTimeout(resolve, 10))
         log(8, 14)
         process.removeListener(signal, shutDown)
         process.kill(process.pid, signal)

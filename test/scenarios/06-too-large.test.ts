@@ -60,7 +60,7 @@ describe.concurrent('scenario 6: a batch is too large for the service', () => {
     await server.whenDeserted()
   })
 
-  it('the accepted size is kept: later batches are not refused', async () => {
+  it('the accepted size is kept: later batches are not refused, but for one trial of a larger size at most', async () => {
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return
       if (lengthOf(request) > maxBytes) request.answer('413 Payload Too Large', page)
@@ -73,7 +73,7 @@ describe.concurrent('scenario 6: a batch is too large for the service', () => {
     logs.log(1000, 5000, { text: 'x'.repeat(100) })
     expect(await logs.close()).toEqual({ complete: true, pending: 0 })
     const later = server.requests.slice(requestsToLearn).map(lengthOf)
-    expect(Math.max(...later)).toBeLessThanOrEqual(maxBytes)
+    expect(later.filter(bytes => bytes > maxBytes).length).toBeLessThanOrEqual(1)
     expect(Math.max(...later)).toBeGreaterThan(maxBytes / 4)
     expect(tally(server.numbers, 5000)).toEqual(allOnce)
     expect(logs.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_STEPPED_DOWN'])
