@@ -84,7 +84,7 @@ export class FieldWatch {
   #untilReplacement = eventsPerReplacement
   #typedFields = 0
   #membersLeft = 0
-  /** Number of members looked at, in all events. */
+  /** Number of members looked at in this event. */
   #members = 0
   #endMs = 0
 
@@ -99,6 +99,7 @@ export class FieldWatch {
     if (++watched.events > firstEvents && watched.events % eventsPerSample !== 0) return
     try {
       this.#membersLeft = maxMembers
+      this.#members = 0 // so that a pause of the machine hides nothing of a small event
       this.#endMs = monotonicMs() + maxMs
       if (shapeOf(event) === 'group') this.#observeGroup({ dataset, watched, group: event, path: '', depth: 0 })
     } catch {
