@@ -65,8 +65,7 @@ export class Reloads {
 
   /** Starts every reload that may start now. */
   start(): void {
-    const next = () => this.#nextQueue() ?? this.#queueAfterOthers()
-    for (let queue = next(); queue !== undefined; queue = next()) {
+    for (let queue = this.#nextQueue(); queue !== undefined; queue = this.#nextQueue()) {
       const batch = queue.takeStored(this.#maxReadBytes) as Batch
       if (this.#isSyncMode) this.#readNow(batch)
       else void this.#read(batch)
@@ -107,12 +106,12 @@ export class Reloads {
     }
   }
 
-  /** Returns a dataset queue that waits for a reload, and for whose batch memory has room. */
+  /** Returns a dataset queue that waits for a reload, and for whose batch memory has room, or can be given room. */
   #nextQueue(): DatasetQueue | undefined {
     if (this.#resting !== undefined || this.#reading.size >= readAhead) return undefined
     const nowMs = monotonicMs()
     for (const queue of this.#deps.queues()) if (this.#isWaiting(queue, nowMs) && this.#hasRoomFor(queue)) return queue
-    return undefined
+    return this.#queueAfterOthers(nowMs)
   }
 
   /**
@@ -120,9 +119,7 @@ export class Reloads {
    * to the store. Parts of a split batch cannot. If these are left, and no other batch is ready, a dataset that is not paused
    * may use more memory.
    */
-  #queueAfterOthers(): DatasetQueue | undefined {
-    if (this.#resting !== undefined || this.#reading.size >= readAhead) return undefined
-    const nowMs = monotonicMs()
+  #queueAfterOthers(nowMs: number): DatasetQueue | undefined {
     let waiting: DatasetQueue | undefined
     let isAnyReady = false
     for (const queue of this.#deps.queues()) {

@@ -396,8 +396,8 @@ local function setMs(name, value) set(name, string.format('%.0f', value)) end
 -- The clock of Redis was set back, or another server took over: times of the future would not pass for as long. The
 -- processes call again, as after Redis was away.
 if s.calledMs and now < number('calledMs') - leaseMs / 5 then
-  for _, name in ipairs({ 'bornMs', 'lostMs', 'guestMs', 'reservedMs', 'headerMs', 'raisedMs', 'readerMs', 'joinsMs', 'growsMs', 'heardMs', 'settledMs', 'steadyMs' }) do
-    if number(name) > now then setMs(name, now) end
+  for _, name in ipairs(names) do
+    if string.sub(name, -2) == 'Ms' and number(name) > now then setMs(name, now) end
   end
   s.surveyedMs = nil
   setMs('returnedMs', now)
@@ -407,10 +407,12 @@ for _, name in ipairs(names) do
   if string.sub(name, -2) == 'Ms' and number(name) > now + 4 * leaseMs then s[name] = nil end
 end
 
--- The slots of free places that processes were given, and that are still to come: the time and the point of each.
+-- The slots of free places that processes were given, and that are still to come: the time and the point of each. None is given
+-- further ahead than a lease.
 local reserved = {}
-for atMs, point in string.gmatch(s.reserved or '', '(%d+)-(%d+)') do
-  if tonumber(atMs) >= now and #reserved < maxArcs then reserved[#reserved + 1] = { tonumber(atMs), tonumber(point) } end
+for atText, point in string.gmatch(s.reserved or '', '(%d+)-(%d+)') do
+  local atMs = tonumber(atText)
+  if atMs >= now and atMs <= now + leaseMs and #reserved < maxArcs then reserved[#reserved + 1] = { atMs, tonumber(point) } end
 end
 
 -- The free places without such a slot, and those with one: a process that took the place would use the slot, too.

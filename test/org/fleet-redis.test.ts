@@ -268,6 +268,19 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     expect(slots.length).toBeGreaterThan(0.4 * 60 * 4.9)
   })
 
+  it('slots of the distant future that were promised keep no process from its turns', async () => {
+    const key = 'promised in the future'
+    const register = new Register(ioredis, key, 5000)
+    const report = { ...nothing, wanted: 1, limitPerSecond: 5, isGuest: true, isUrgent: true }
+    const ids = Array.from({ length: 20 }, (_, n) => `p${n}`)
+    await Promise.all(ids.map(id => register.renew(id, report)))
+    const promised = Array.from({ length: 128 }, (_, n) => `${Date.now() + 1e9}-${n * 2 ** 25}`)
+    await ioredis.hset(`{logferry:fleet:${key}}:state`, 'reserved', promised.join(' '))
+    const share = await register.renew('newcomer', report)
+    expect(share.turns).toBeGreaterThan(1)
+    expect(share.arcs.length > 0 || share.guestMs !== undefined).toBe(true)
+  })
+
   it('each free place is spare for one process, while Redis is away', async () => {
     const register = new Register(ioredis, 'spare places', 5000)
     const report = { ...nothing, wanted: 1, limitPerSecond: 5 }
