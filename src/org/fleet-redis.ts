@@ -35,6 +35,8 @@ export interface Report {
    * the last one was more than a round of turns ago.
    */
   readonly isUrgent: boolean
+  /** True if the process has something to send, and no request besides its slots is to come. */
+  readonly wantsMore: boolean
 }
 
 /** The answer of Redis to a report. */
@@ -53,6 +55,8 @@ export interface Share {
    * have turns that each has to wait for seconds until its own comes.
    */
   readonly turns: number
+  /** Time from which the arcs count, in milliseconds since 1970 by the clock of Redis. The previous ones count until then. */
+  readonly sinceMs: number
   /** Time of the one request besides the slots, in milliseconds since 1970 by the clock of Redis. */
   readonly guestMs: number | undefined
   /** Limit that the headers of the answers to any process name, in requests per second. */
@@ -82,6 +86,8 @@ const maxGuestWaitMs = 600_000
 const maxRenewMs = 60_000
 /** Minimum delay between two calls, in leases. The script asks for no shorter one. */
 const minRenewPart = 0.1
+/** Maximum delay until the arcs of an answer count, in leases. The script names no longer one. */
+const maxStartPart = 0.1
 
 /**
  * The processes that share a limit, as Redis stores them under `{logferry:fleet:<key>}:members` and `:state`. The
@@ -118,6 +124,7 @@ export class Register {
       report.isUrgent ? '1' : '',
       decimal(report.headerAgeMs),
       String(report.turns),
+      report.wantsMore ? '1' : '',
     )
     const [
       nowMs,
@@ -131,6 +138,7 @@ export class Register {
       held,
       spare,
       turns,
+      since,
     ]: readonly unknown[] = Array.isArray(answer) ? answer : []
     const at = integerIn('time', nowMs, minEpochMs, maxEpochMs)
     const stride = integerIn('slot distance', distance, 1, wholeCircle - 1)
@@ -142,6 +150,7 @@ export class Register {
       spareArcs: arcsIn(spare),
       stride,
       turns: integerIn('number of turns', turns, 1, wholeCircle),
+      sinceMs: integerIn('start', since, at, at + maxStartPart * this.#leaseMs),
       guestMs: guestAtMs === 0 ? undefined : guestAtMs,
       headerLimit: header === '' ? undefined : rateIn(header),
       licenseVersion: String(integerIn('license time', version, 0, maxEpochMs)),
@@ -155,7 +164,7 @@ export class Register {
     await this.#run(id, 'leave')
   }
 
-  /** Runs the script by its hash. Sends the script itself, of some 16 KB, only if Redis does not have it. */
+  /** Runs the script by its hash. Sends the script itself, of some 36 KB, only if Redis does not have it. */
   async #run(id: string, action: 'renew' | 'leave', ...report: string[]): Promise<unknown> {
     const args = [id, action, String(this.#leaseMs), ...report]
     if (this.#hasHashes) {

@@ -22,7 +22,7 @@ local need, want, claims = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local limit, header = tonumber(ARGV[7]), ARGV[8]
 local license, knownAt, reads, wantsGuest = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
 local rarePerSecond, isUrgent = tonumber(ARGV[13]), ARGV[14] == '1'
-local headerAgeMs, turnsBefore = tonumber(ARGV[15]), tonumber(ARGV[16])
+local headerAgeMs, turnsBefore, wantsMore = tonumber(ARGV[15]), tonumber(ARGV[16]), ARGV[17] == '1'
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -35,6 +35,9 @@ local turnsFrom = 3
 -- number below which two places become one: by then each process has several places beside each other.
 local maxPerPlace, minPerPlace = 0.87, 0.2
 local guestPart = 0.03
+-- Where many processes use the limit whole, this part of it is the pool: arcs that no process holds. Each process gets one slot of
+-- it with each call, so that those who start find slots that are not promised to others yet. There are fewer slots than calls.
+local maxPoolPart, poolSlotsPerCall, manyProcesses = 0.16, 0.8, 16
 -- A process of few requests is assumed to make so many per second in its first seconds, before more is known.
 local unknownMs, unknownPerSecond = 2 * leaseMs, 0.5
 -- Time constant of the count of processes that started lately. From that part of all processes on, and from a few on, the
@@ -100,12 +103,14 @@ end
 
 -- The intersection of two lists of arcs.
 local function common(some, others)
-  local both = {}
-  for _, a in ipairs(some) do
-    for _, b in ipairs(others) do
-      local lo, hi = math.max(a[1], b[1]), math.min(a[2], b[2])
-      if lo < hi and #both < maxArcs then both[#both + 1] = { lo, hi } end
-    end
+  table.sort(some, byStart)
+  table.sort(others, byStart)
+  local both, i, j = {}, 1, 1
+  while i <= #some and j <= #others and #both < maxArcs do
+    local a, b = some[i], others[j]
+    local lo, hi = math.max(a[1], b[1]), math.min(a[2], b[2])
+    if lo < hi then both[#both + 1] = { lo, hi } end
+    if a[2] < b[2] then i = i + 1 else j = j + 1 end
   end
   return both
 end
@@ -124,7 +129,8 @@ local function member(text)
   local untilMs, joinedMs, needed, wanted, arcs = string.match(text, '^(%S+) (%S+) (%S+) (%S+) ?(.*)$')
   return {
     untilMs = tonumber(untilMs), joinedMs = tonumber(joinedMs),
-    need = tonumber(needed), want = tonumber(wanted), arcs = arcs,
+    need = tonumber(needed), want = tonumber(wanted),
+    arcs = string.match(arcs, '^[^|]*'), lent = string.match(arcs, '|(.*)$') or '',
   }
 end
 
@@ -155,13 +161,14 @@ local function partOf(mode, level, needed, wanted, ofRare)
   return math.max(wanted, level)
 end
 
--- The mode, the level at which all parts add up to the limit without the reserve, and the reserve, which has room for so
--- many processes that are expected to start.
-local function levelFor(demands, expected)
+-- The mode, the level at which all parts add up to the limit without the reserve, the reserve, which has room for so many
+-- processes that are expected to start, and the part of it that is the pool.
+local function levelFor(demands, expected, hasPool)
   local count, sumNeeded, sumWanted, reserve = #demands, 0, 0, 0
-  local parts = {}
+  local parts, lacking = {}, 0
   for i, one in ipairs(demands) do
     local needed, wanted, ofRare = demandOf(one, count)
+    if wanted > 1 / count then lacking = lacking + 1 end
     parts[i] = { needed, wanted, ofRare }
     sumNeeded, sumWanted, reserve = sumNeeded + needed, sumWanted + wanted, reserve + reserveOf(one)
   end
@@ -170,7 +177,11 @@ local function levelFor(demands, expected)
   elseif sumWanted >= 1 then mode = 'want'
   else reserve = count > 1 and math.min(0.05, (1 - sumWanted) / 2) or 0 end -- leaves some for newcomers
   -- Half of an equal part for the next process that starts: it would wait until others have given back theirs.
-  if mode ~= 'spare' and not place and count >= 16 then reserve = math.max(reserve, 0.5 / math.max(count, 40)) end
+  local forRare, pool = reserve, 0
+  if mode ~= 'spare' and not place and limit > 0 and count >= manyProcesses then
+    if hasPool then pool = math.min(maxPoolPart, poolSlotsPerCall * 1000 * lacking / (leaseMs * limit)) end
+    reserve = math.max(reserve, 0.5 / math.max(count, 40), pool)
+  end
   if not place then reserve = math.max(reserve, expected / (count + expected)) end -- their equal parts
   reserve = math.min(reserve, 0.5)
   local low, high = 0, 1
@@ -179,7 +190,7 @@ local function levelFor(demands, expected)
     for _, part in ipairs(parts) do sum = sum + partOf(mode, level, part[1], part[2], part[3]) end
     if sum < 1 - reserve then low = level else high = level end
   end
-  return mode, low, reserve
+  return mode, low, reserve, math.max(pool - forRare, 0)
 end
 
 -- A number from 0 to 1, another one for each process.
@@ -333,8 +344,8 @@ end
 
 -- Cuts an arc of that length out of the free arcs: the one whose slot comes first. It begins a multiple of that length after
 -- the start of a free arc, so that others find room beside it. A slot that comes before the answer has arrived is left out.
-local function soonest(free, length)
-  return nextSlots(now + 5, now + soonMs, function(point)
+local function soonest(free, length, fromMs)
+  return nextSlots(fromMs, now + soonMs, function(point)
     for i, piece in ipairs(free) do
       if point >= piece[1] and point < piece[2] then
         local lo = piece[1] + math.floor((point - piece[1]) / length) * length
@@ -360,22 +371,34 @@ end
 
 local function hasSlotSoon(arcs) return nextSlot(arcs) <= now + soonMs end
 
--- Rearranges arcs unless their first slot would come later: a process with few slots would wait for it again and again.
-local function rearranged(how, arcs, free)
+-- True if one of the arcs can be moved down.
+local function hasRoomBelow(arcs, pieces)
+  for _, arc in ipairs(arcs) do
+    for _, piece in ipairs(pieces) do if piece[2] == arc[1] then return true end end
+  end
+  return false
+end
+
+-- Rearranges arcs unless their first slot would come later: a process with few slots would wait for it again and again. What
+-- is lent to others stays as it is: only these arcs may be used.
+local function rearranged(how, arcs, free, usable)
   local function copied(pieces)
     local copies = {}
     for i, piece in ipairs(pieces) do copies[i] = { piece[1], piece[2] } end
     return copies
   end
-  local newArcs, newFree = how(copied(arcs), copied(free))
+  usable = joined(common(usable, free))
+  if how == movedDown and not hasRoomBelow(arcs, usable) then return arcs, free end
+  local newArcs, newFree = how(copied(arcs), copied(usable))
   if nextSlot(newArcs) > nextSlot(arcs) then return arcs, free end
-  return newArcs, newFree
+  for _, arc in ipairs(common(free, complement(usable))) do newFree[#newFree + 1] = arc end
+  return newArcs, joined(newFree)
 end
 
 local names = {
   'bornMs', 'returnedMs', 'calledMs', 'surveyedMs', 'count', 'mode', 'level', 'free', 'lostMs', 'guestMs',
   'header', 'headerMs', 'raisedMs', 'licenseAt', 'reader', 'readerMs', 'turns',
-  'lacking', 'reserve', 'reservedMs', 'joins', 'joinsMs', 'growsMs', 'heardMs', 'settledMs', 'steadyMs', 'reserved',
+  'lacking', 'reserve', 'pool', 'unlent', 'reservedMs', 'joins', 'joinsMs', 'growsMs', 'heardMs', 'settledMs', 'steadyMs', 'reserved',
 }
 local values, s = redis.call('HMGET', state, unpack(names)), {}
 for i, name in ipairs(names) do if values[i] and values[i] ~= '' then s[name] = values[i] end end
@@ -449,7 +472,7 @@ local self = record and member(record)
 local claimed = nil
 if not self then
   claimed = arcsIn(claims)
-  self = { joinedMs = now, arcs = '' }
+  self = { joinedMs = now, arcs = '', lent = '' }
   -- A process that holds arcs which Redis does not know got them before Redis came back empty.
   if #claimed > 0 and now - number('bornMs') < returnMs then
     setMs('returnedMs', number('bornMs'))
@@ -477,13 +500,15 @@ local isTooLong = not place and s.growsMs and now - number('growsMs') >= growthM
 local expected = joins > growsFrom and not isTooLong and joins or 0
 set('turns', turns)
 
--- While Redis was away, the process may have used free places.
-if place and isReturning and isBack then claimed = arcsIn(claims) end
+-- While Redis was away, the process may have used free arcs.
+if isReturning and record and (place and isBack or self.lent ~= '') then claimed = arcsIn(claims) end
 if isReturning and isBack then setMs('heardMs', now) end
 if record and now - self.joinedMs >= leaseMs then setMs('settledMs', now) end
-local arcs = arcsIn(self.arcs)
+local arcs, lent = arcsIn(self.arcs), arcsIn(self.lent)
 if place then arcs = placesIn(arcs, place) end
-local free
+-- The arcs that no process holds, and the arcs that no process was lent. A process may use what it was lent while Redis is away,
+-- and no process can be given free slots.
+local free, unlent
 
 if not s.surveyedMs or (claimed and #claimed > 0)
   or now - number('surveyedMs') >= math.max(expected > 0 and 0 or leaseMs / 10, math.min(number('count'), leaseMs)) then
@@ -529,7 +554,7 @@ if not s.surveyedMs or (claimed and #claimed > 0)
     setMs('returnedMs', now)
     isReturning = true
   end
-  local demands, taken = { self }, {}
+  local demands, taken, allLent = { self }, {}, arcsIn(self.lent)
   for _, other in ipairs(others) do
     if other.isLate and not isReturning then
       redis.call('HDEL', members, other.id)
@@ -537,12 +562,13 @@ if not s.surveyedMs or (claimed and #claimed > 0)
     else
       demands[#demands + 1] = other
       for _, arc in ipairs(arcsIn(other.arcs)) do taken[#taken + 1] = arc end
+      for _, arc in ipairs(arcsIn(other.lent)) do allLent[#allLent + 1] = arc end
     end
   end
   if claimed then arcs = common(claimed, complement(taken)) end
   for _, arc in ipairs(arcs) do taken[#taken + 1] = arc end
-  free = complement(taken)
-  local mode, level, reserve = levelFor(demands, expected)
+  free, unlent = complement(taken), complement(allLent)
+  local mode, level, reserve, pool = levelFor(demands, expected, not isTooLong)
   local lacking, step = 0, stepOf(#demands)
   for i, one in ipairs(demands) do
     local sure = sureOf(whole * partOf(mode, level, demandOf(one, #demands)), step)
@@ -552,14 +578,17 @@ if not s.surveyedMs or (claimed and #claimed > 0)
   set('mode', mode)
   set('level', level)
   set('reserve', reserve)
+  set('pool', pool)
   set('count', #demands)
   setMs('lacking', lacking)
   setMs('surveyedMs', now)
 else
-  free = arcsIn(s.free or '')
+  free, unlent = arcsIn(s.free or ''), arcsIn(s.unlent or '')
   if not record then set('count', number('count') + 1) end
 end
 
+local usable = { unpack(unlent) }
+for _, arc in ipairs(lent) do usable[#usable + 1] = arc end
 local count = math.max(number('count'), 1)
 local step = stepOf(count)
 local due = partOf(s.mode, number('level'), demandOf(self, count)) * whole
@@ -571,7 +600,7 @@ local spare = lengthOf(free) - number('lacking')
 if not place and s.mode ~= 'spare' then spare = spare - 0.8 * number('reserve') * whole end
 local length = place and sure or math.min(math.max(math.floor(due / step + fractionOf(id)) * step, sure), whole)
 local held = lengthOf(arcs)
-if not place and #arcs > 1 and not isReturning then arcs, free = rearranged(inFewerPieces, arcs, free) end
+if not place and #arcs > 1 and not isReturning then arcs, free = rearranged(inFewerPieces, arcs, free, usable) end
 -- A process that has made no request yet may change its arcs for ones with a slot that comes sooner. One that has made its
 -- first request may not: it would take the slots that others wait for.
 if not place and held > 0 and isUrgent and not isReturning and not hasSlotSoon(arcs) then
@@ -583,7 +612,7 @@ end
 local _, nextPoint = nextSlot(arcs)
 if place then nextPoint = nil end -- a place is given back whole
 -- While others are away, a process keeps the free places that it used when Redis was.
-local keepsAll = place and isReturning
+local keepsAll = isReturning
 if not keepsAll and held > sure and spare < 0 then
   arcs = shortened(arcs, math.max(sure, held + math.floor(spare / step) * step), nextPoint)
 elseif not keepsAll and held > length + (place and 0 or 2 * step) then arcs = shortened(arcs, length, nextPoint)
@@ -601,22 +630,24 @@ elseif held < length and (place or held < due - step / 2) and not isReturning th
   if now - number('bornMs') < leaseMs / 4 then most = math.max(most / 128, math.min(most, step)) end
   local more = math.floor(math.min(length - held, most) / (place or 1)) * (place or 1)
   if held == 0 and more > 0 and limit > 0 and not place then
-    arcs[1] = soonest(free, more)
+    arcs[1] = soonest(free, more, math.max(number('reservedMs') + 1, now + 5))
     if arcs[1] then more = more - (arcs[1][2] - arcs[1][1]) end
   end
   arcs, free = extended(arcs, more, free)
   for _, arc in ipairs(withheld) do free[#free + 1] = arc end
   free = joined(free)
 end
-if not place and not isReturning then arcs, free = rearranged(movedDown, arcs, free) end
+if not place and not isReturning then arcs, free = rearranged(movedDown, arcs, free, usable) end
 set('free', textOf(free))
+-- Slots of free arcs are promised up to this time. The process may use its new arcs from then on, and its old ones until then.
+local sinceMs = place and now or math.max(math.min(number('reservedMs'), now + leaseMs / 10), now)
 
 local ownMs = nextSlot(arcs)
 
 -- The time of the next slot of the free arcs that no process was given.
-local function reservedSlot(withinMs)
+local function reservedSlot(withinMs, beforeMs)
   local fromMs = math.max(number('reservedMs') + 1, now + 5)
-  local untilMs = math.min(now + withinMs, ownMs)
+  local untilMs = math.min(now + withinMs, beforeMs)
   local slot = #reserved < maxArcs and nextSlots(fromMs, untilMs, function(point, atMs)
     return holds(free, point) and { math.floor(atMs), point }
   end)
@@ -656,9 +687,14 @@ local guestMs = nil
 if limit > 0 and hasToWait then
   -- After Redis was away, it is not known yet which arcs are free, but processes that send rarely still have their room.
   if isReturning then guestMs = isRare(self) and now or nil
-  elseif place then guestMs = reservedSlot(turnWithinMs)
-  elseif isRare(self) or s.mode == 'spare' then guestMs = reservedSlot(soonMs) end
+  elseif place then guestMs = reservedSlot(turnWithinMs, ownMs)
+  elseif isRare(self) or s.mode == 'spare' then guestMs = reservedSlot(soonMs, ownMs) end
   if not guestMs and not place then guestMs = besides(ownMs) end
+end
+-- A slot of the pool, so early that a few processes call meanwhile. While a fleet grows, only for those that were there before.
+local mayHaveMore = wantsMore and number('pool') > 0 and not place and not isReturning
+if mayHaveMore and not guestMs and (expected == 0 or now - self.joinedMs >= 2 * leaseMs) then
+  guestMs = reservedSlot(2.5 / count * leaseMs, math.huge)
 end
 
 if header ~= '' then
@@ -702,14 +738,24 @@ if now - self.joinedMs < 0.3 * leaseMs then renewMs = leaseMs / 10
 elseif now - self.joinedMs < 0.8 * leaseMs then renewMs = leaseMs / 5
 elseif hasToWait and not guestMs and isRare(self) then renewMs = leaseMs / 5
 elseif s.lostMs and now - number('lostMs') < 6 * leaseMs then renewMs = 0.4 * leaseMs end
+-- No two processes are lent the same arc.
+if place then lent = following(arcs, joined(free))
+elseif isReturning then lent = {}
+else
+  lent, unlent = common(lent, free), common(unlent, free)
+  local pool = number('pool')
+  local more = math.floor(lengthOf(arcs) * pool / (1 - pool) - lengthOf(lent))
+  if more < 0 then lent = shortened(lent, lengthOf(lent) + more)
+  else lent, unlent = extended(lent, more, unlent) end
+  set('unlent', textOf(unlent))
+end
 local untilMs = now + 1.4 * renewMs + leaseMs / 25
-redis.call('HSET', members, id, string.format('%.0f %.0f %.9g %.9g %s', untilMs, self.joinedMs, need, want, textOf(arcs)))
+redis.call('HSET', members, id, string.format('%.0f %.0f %.9g %.9g %s|%s', untilMs, self.joinedMs, need, want, textOf(arcs), place and '' or textOf(lent)))
 redis.call('HSET', state, unpack(changed))
 redis.call('PEXPIRE', members, 3 * leaseMs)
 redis.call('PEXPIRE', state, 3 * leaseMs)
--- For the time in which Redis is away, and no process can ask for free slots.
-local spare = place and following(arcs, joined(free)) or {}
 return {
-  now, math.floor(renewMs), stride, guestMs or 0, s.header or '', s.licenseAt or '0', sent, mayRead, textOf(arcs), textOf(spare), turns,
+  now, math.floor(renewMs), stride, guestMs or 0, s.header or '', s.licenseAt or '0', sent, mayRead, textOf(arcs), textOf(lent), turns,
+  math.floor(sinceMs),
 }
 `

@@ -89,7 +89,7 @@ const earlyInVainLeases = 6
  * not be told apart. Services write 2^31 − 1, for example, for no limit.
  */
 const maxSharedPerSecond = 100_000
-/** Time since the last answer of Redis after which a process also uses the arcs of no process, in leases. */
+/** Time since the last answer of Redis after which a process that has turns also uses free places, in leases. */
 const spareAfterLeases = 1.4
 /** Drift between two clocks, in milliseconds per millisecond. */
 const drift = 1e-4
@@ -246,7 +246,7 @@ export class Fleet {
     return {
       needed: limit > 0 ? needed / limit : 0,
       wanted: limit > 0 ? wanted / limit : 0,
-      arcs: this.#arcsInUse,
+      arcs: this.#arcsToClaim,
       turns: this.#turns,
       limitPerSecond: limit,
       headerLimit: named?.perSecond,
@@ -254,6 +254,7 @@ export class Fleet {
       isGuest,
       isRare,
       rarePerSecond,
+      wantsMore: isWaiting() && this.#guestMs < nowMs,
       isUrgent: isWaiting() && (!hasRequested || (takesTurns && this.#hasMissedTurn(nowMs))),
     }
   }
@@ -265,13 +266,14 @@ export class Fleet {
   ): void {
     const nowMs = monotonicMs()
     const isSameCircle = this.#share?.stride === share.stride
+    this.#measureAhead(share.nowMs - (askedMs + nowMs) / 2, (nowMs - askedMs) / 2, nowMs)
     const { untilMs: fromMs } = this.#before
-    this.#before = { arcs: isSameCircle ? this.#arcsInUse : [], fromMs, untilMs: nowMs }
+    const untilMs = Math.max(nowMs, share.sinceMs - this.#ahead.ms)
+    this.#before = { arcs: isSameCircle ? this.#arcsInUse : [], fromMs, untilMs }
     this.#share = share
     this.#usesSpare = false
     this.#isRare = report.isRare
     this.#sharedMs = askedMs
-    this.#measureAhead(share.nowMs - (askedMs + nowMs) / 2, (nowMs - askedMs) / 2, nowMs)
     if (share.guestMs !== undefined) this.#guestMs = share.guestMs - this.#ahead.ms
     this.#callIn(this.#isAskedAgain ? 0 : this.#renewInMs(share, nowMs))
     this.license.onShare(share, report)
@@ -396,10 +398,18 @@ export class Fleet {
     return this.#usesSpare ? [...arcs, ...spareArcs] : arcs
   }
 
+  /** Without turns, no other process has the same spare arcs, so that they are claimed whether they are in use or not. */
+  get #arcsToClaim(): readonly Arc[] {
+    const { arcs = [], spareArcs = [] } = this.#share ?? {}
+    return this.#turns === 1 ? [...arcs, ...spareArcs] : this.#arcsInUse
+  }
+
   /** Uses the arcs of no process from now on: no process can ask Redis for them. */
   #useSpare(nowMs: number): void {
     const { arcs = [], spareArcs = [] } = this.#share ?? {}
-    if (this.#usesSpare || spareArcs.length === 0 || nowMs - this.#sharedMs < spareAfterLeases * this.#leaseMs) return
+    if (this.#usesSpare || spareArcs.length === 0) return
+    // Where processes have turns, others use free places until all have lost touch with Redis.
+    if (this.#turns > 1 && nowMs - this.#sharedMs < spareAfterLeases * this.#leaseMs) return
     this.#usesSpare = true
     this.#before = { arcs, fromMs: this.#before.fromMs, untilMs: nowMs }
     this.apply()

@@ -38,6 +38,7 @@ const nothing: Report = {
   isGuest: false,
   rarePerSecond: 0.35,
   isUrgent: false,
+  wantsMore: false,
 }
 const slotMs = 1000 / (20 * 0.98)
 

@@ -42,6 +42,7 @@ const busy: Report = {
   isGuest: true,
   rarePerSecond: 0.35,
   isUrgent: false,
+  wantsMore: false,
 }
 
 interface Member {
@@ -631,6 +632,7 @@ describe('an impossible answer of Redis', () => {
     ['a limit of a request in eleven days', at(4, '0.000001')],
     ['a request in 2283', at(3, 9.9e12)],
     ['a share of a request in years', at(8, '5-6')],
+    ['a share from 2283 on', at(11, 9.9e12)],
     ['a license without a time', at(5, 'now')],
     ['a license of a megabyte', at(6, 'x'.repeat(1e6))],
     ['a license that is not a text', at(6, {})],
@@ -692,7 +694,7 @@ describe('an impossible answer of Redis', () => {
     ['texts', (value: unknown) => String(value)],
     ['BigInts', (value: unknown) => (typeof value === 'number' ? BigInt(value) : value)],
   ])('tells that processes have turns, also in integers that a client returns as %s', async (_, given) => {
-    const answer = [1.8e12, 1000, strideInTurns, 0, '', 0, '', 0, `0-${wholeCircle / 2}`, '', 64]
+    const answer = [1.8e12, 1000, strideInTurns, 0, '', 0, '', 0, `0-${wholeCircle / 2}`, '', 64, 1.8e12]
     const report = {
       needed: 0,
       wanted: 0,
@@ -707,6 +709,7 @@ describe('an impossible answer of Redis', () => {
       isGuest: false,
       rarePerSecond: 0,
       isUrgent: false,
+      wantsMore: false,
     }
     const client = { call: async () => null, eval: async () => answer.map(given) }
     expect(await new Register(client, 'turns', 5000).renew('a', report)).toMatchObject({ turns: 64 })

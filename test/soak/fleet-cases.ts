@@ -246,6 +246,25 @@ function outage(clients: 'default' | 'fast', how: 'stopped' | 'killed', limitPer
   }
 }
 
+/** A quarter more of processes start at the same time. */
+const joiningAtOnce: FleetCase = {
+  name: 'joining-at-once',
+  what: 'full demand, limit 40; a quarter more join at once',
+  limitPerSecond: 40,
+  play: async (stage, processes) => {
+    const joiners = await stage.load(Math.ceil(processes / 4), full)
+    await warmUp(stage, processes, full)
+    const span = await stage.judge(judgedSeconds, async () => {
+      await sleep(5000)
+      await Promise.all(joiners.map(newcomer => newcomer.go()))
+    })
+    return held('fleet', span, 40, books => ({
+      laws: { 'first request within 3 s': books.firstRequests(span).max <= maxFirstMs + toleranceMs },
+      notes: [newcomers(books, span)],
+    }))
+  },
+}
+
 function joining(limitPerSecond: number): FleetCase {
   return {
     name: `joining-${limitPerSecond}`,
@@ -434,6 +453,7 @@ export const fleetCases: readonly FleetCase[] = [
   },
   joining(5),
   joining(40),
+  joiningAtOnce,
   restarted('restart', 4),
   restarted('restart-at-once', 0),
   laggy('laggy', {}),
