@@ -22,7 +22,7 @@ import { activeTraceIds } from './record/trace-context.ts'
 import { handleRejection } from './record/unheard-rejection.ts'
 import { type Info, loggedLevel } from './record/winston-info.ts'
 import { plainInfo, severityOfInfo, winstonToEvent } from './record/winston-to-event.ts'
-import type { HeldSource } from './shipper/held-events.ts'
+import type { LateSource } from './shipper/held-events.ts'
 import type { IntakeEvent } from './shipper/intake/intake-event.ts'
 import { lateTime } from './shipper/intake/late-time.ts'
 import { OpenCallbacks, once } from './shipper/open-callbacks.ts'
@@ -100,17 +100,11 @@ export class LogferryTransport extends TransportStream {
   readonly #openCallbacks = new OpenCallbacks()
   #lastUncaught: unknown
   /** The infos that loggers keep back for other transports. The end of the process does not wait for these transports. */
-  readonly #lateInfos: HeldSource = {
-    release: () => Promise.resolve(),
-    resume: () => {},
-    releaseAllNow: () => {},
-    onProcessEnd: () => this.#loggers.forEach(passOnNow),
+  readonly #lateInfos: LateSource = {
+    isLate: () => this.#loggers.some(logger => keptCount(logger) > 0),
+    passOnNow: () => this.#loggers.forEach(passOnNow),
   }
-  readonly #onKept = (): void => {
-    const { heldEvents } = this.shipper
-    heldEvents.add(this.#lateInfos)
-    heldEvents.onHeld()
-  }
+  readonly #onKept = (): void => this.shipper.heldEvents.onLate(this.#lateInfos)
   /** Number of events of this transport that the shipper has kept or dropped, or that are below the minimum severity. */
   #answers = 0
   /** The last call of `close()`, until the transport logs again or is added to a logger. */
@@ -332,12 +326,9 @@ export class LogferryTransport extends TransportStream {
   }
 
   #ship(info: Info, severity: Severity): void {
-    const call = logCallOf(info)
+    const call = logCallOf(this.#written ?? info)
     if (call === undefined) this.#shipAt(wallClockMs(), info, severity)
-    else {
-      call.run(() => this.#shipAt(lateTime(call.timeMs), info, severity))
-      if (this.#loggers.every(logger => keptCount(logger) === 0)) this.shipper.heldEvents.remove(this.#lateInfos)
-    }
+    else call.run(() => this.#shipAt(lateTime(call.timeMs), info, severity))
   }
 
   #shipAt(time: IntakeEvent['time'], info: Info, severity: Severity): void {
@@ -416,9 +407,7 @@ export class LogferryTransport extends TransportStream {
     this.#loggers.splice(at, 1)
     if (!this.#loggers.includes(logger)) forgetLateInfos(logger, this.#onKept)
     this.#follow()
-    if (this.#loggers.length > 0) return
-    this.shipper.heldEvents.remove(this.#lateInfos)
-    this.close()
+    if (this.#loggers.length === 0) this.close()
   }
 
   #follow(): void {

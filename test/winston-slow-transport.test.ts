@@ -2,6 +2,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
+import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import winston from 'winston'
 import TransportStream from 'winston-transport'
@@ -10,10 +11,14 @@ import { LogferryTransport } from '../src/winston.ts'
 import { startShipping } from './support/shipping.ts'
 
 class Slow extends TransportStream {
-  readonly written: unknown[] = []
+  readonly infos: { n: number }[] = []
+
+  get written(): unknown[] {
+    return this.infos.map(({ n }) => n)
+  }
 
   override log(info: { n: number }, next: () => void): void {
-    this.written.push(info.n)
+    this.infos.push(info)
     setTimeout(next, 1)
   }
 }
@@ -30,6 +35,8 @@ async function startLogging(options: ShipperOptions = {}) {
   }
   return Object.assign(shipping, { shipper, slow, logger, allWritten })
 }
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n)
 
 const requests = new AsyncLocalStorage<{ request: number }>()
 
@@ -72,6 +79,99 @@ describe('beside a slow transport, LogferryTransport', () => {
     await allWritten(42)
     const same = emulator.events('d').filter(({ message }) => message === 'the same object')
     expect(same.map(({ request }) => request)).toEqual([1, 1, 2, 2])
+  })
+
+  it.each([
+    ['a format that changes infos', winston.format.prettyPrint()],
+    ['a format that copies infos', winston.format(info => ({ ...info, isCopy: true }))()],
+  ])('leaves infos as they are without it, and keeps their context, with %s', async (_, format) => {
+    await using logging = await startLogging({ context: () => requests.getStore() })
+    const { logger, slow, emulator, allWritten } = logging
+    const alone = winston.createLogger({ transports: [new Slow()] })
+    const [expected] = (alone.transports as Slow[]).map(({ infos }) => infos)
+    for (const one of [logger, alone]) {
+      one.format = format
+      for (let n = 0; n < 40; n++) requests.run({ request: n }, () => one.info('m', { n }))
+    }
+    await allWritten(40)
+    while (expected?.length !== 40) await delay(5)
+    expect(slow.infos).toEqual(expected)
+    expect(slow.infos.map(info => inspect(info))).toEqual(expected.map(info => inspect(info)))
+    expect(emulator.events('d').filter(({ request, n }) => request !== n)).toEqual([])
+  })
+
+  it('keeps the context of log calls if a child of the logger has it', async () => {
+    await using shipping = await startShipping()
+    const { emulator } = shipping
+    const slow = new Slow()
+    const shipper = shipping.ship({ context: () => requests.getStore() })
+    const child = winston.createLogger({ transports: [slow] }).child({ isChild: true })
+    child.add(new LogferryTransport({ shipper }))
+    for (let n = 0; n < 40; n++) requests.run({ request: n }, () => child.info('m', { n }))
+    while (slow.written.length < 40) await delay(5)
+    await shipper.flush()
+    expect(emulator.events('d').map(({ request, isChild }) => [request, isChild])).toEqual(upTo(40).map(n => [n, true]))
+  })
+
+  it('keeps the context of log calls if a transport is added while the logger keeps infos back', async () => {
+    await using logging = await startLogging({ context: () => requests.getStore() })
+    const { logger, shipper, emulator, allWritten } = logging
+    const log = (from: number, to: number): void => {
+      for (let n = from; n < to; n++) requests.run({ request: n }, () => logger.info('m', { n }))
+    }
+    log(0, 40)
+    logger.add(new Slow())
+    log(40, 80)
+    logger.add(new LogferryTransport({ shipper }))
+    log(80, 120)
+    await allWritten(120)
+    const events = emulator.events('d')
+    expect(events).toHaveLength(240 + 120 - 16) // the last transport gets all that is not passed on yet
+    expect(events.filter(({ request, n }) => request !== n)).toEqual([])
+  })
+
+  it('keeps the context of log calls if it is added while the logger keeps infos back', async () => {
+    await using shipping = await startShipping()
+    const { emulator } = shipping
+    const slow = new Slow()
+    const shipper = shipping.ship({ context: () => requests.getStore() })
+    const logger = winston.createLogger({ transports: [slow] })
+    const log = (from: number, to: number): void => {
+      for (let n = from; n < to; n++) requests.run({ request: n }, () => logger.info('m', { n }))
+    }
+    log(0, 40)
+    logger.add(new LogferryTransport({ shipper }))
+    log(40, 80)
+    while (slow.written.length < 80) await delay(5)
+    await shipper.flush()
+    const later = emulator.events('d').filter(({ n }) => Number(n) >= 40)
+    expect(later.map(({ request }) => request)).toEqual(upTo(80).slice(40))
+  })
+
+  it('keeps the context of log calls if a listener logs while the logger catches up', async () => {
+    await using logging = await startLogging({ context: () => requests.getStore() })
+    const { logger, emulator, allWritten } = logging
+    logger.transports[1]?.on('logged', ({ n }) => {
+      if (n === 30) logger.info('while the logger catches up')
+    })
+    for (let n = 0; n < 60; n++) requests.run({ request: n }, () => logger.info('m', { n }))
+    await allWritten(61)
+    const events = emulator.events('d').filter(({ message }) => message === 'm')
+    expect(events).toHaveLength(120)
+    expect(events.filter(({ request, n }) => request !== n)).toEqual([])
+  })
+
+  it('leaves nothing on the logger from which it is removed', async () => {
+    await using logging = await startLogging()
+    const { logger, allWritten } = logging
+    const leftOn = () => [Object.keys(logger).toSorted(), logger.eventNames().filter(name => name === 'pause')]
+    const before = leftOn()
+    for (let n = 0; n < 40; n++) logger.info('m', { n })
+    const during = leftOn()
+    await allWritten(40)
+    for (const transport of logger.transports.slice(1)) logger.remove(transport)
+    expect(during).not.toEqual(before)
+    expect(leftOn()).toEqual([before[0], []])
   })
 
   it('leaves every info to the slow transport, in order', async () => {

@@ -1,14 +1,16 @@
 import { builtinModule } from '../node-version.ts'
 import { wallClockMs } from './clock.ts'
-import type { Info } from './winston-info.ts'
 
 const { AsyncResource } = builtinModule('node:async_hooks')
 
 /** A logger of Winston: a stream, from which its transports read. */
 export interface InfoStream {
   write(info: unknown, ...rest: unknown[]): boolean
+  _transform(info: unknown, ...rest: unknown[]): void
+  push(info: unknown, ...rest: unknown[]): boolean
   read(): unknown
   on(name: 'pause', listener: () => void): unknown
+  off(name: 'pause', listener: () => void): unknown
   readonly _readableState?: { readonly flowing: boolean | null; readonly length: number }
   readonly _writableState?: { readonly length: number }
 }
@@ -35,34 +37,37 @@ class LogCall {
   }
 }
 
-/** A symbol, because formats copy the symbols of an info. */
-const logCall = Symbol('logferry.logCall')
+/** The log calls of infos. A property of the info would be printed by `format.prettyPrint()`. */
+const logCalls = new WeakMap<object, LogCall>()
 
-/** Number of loggers that keep infos back. Without any, no info is looked at. */
+/** Number of loggers that keep infos back. Without any, no info is looked up. */
 let delays = 0
-/** The transports that are told of infos that a logger keeps back. */
-const listenersOf = new WeakMap<InfoStream, Set<() => void>>()
+const followed = new WeakMap<InfoStream, FollowedLogger>()
 
 /**
- * Notes the log call of each info that a logger keeps back, and calls `onKept`. A logger waits for its slowest transport, such
- * as a file. It then passes infos on within other work, whose context and time are wrong for them.
+ * Notes the log call of each info that a logger keeps back, and calls `onKept` after it. A logger waits for its slowest
+ * transport, such as a file. It then passes infos on within other work, whose context and time are wrong for them.
  */
 export function noteLateInfos(logger: InfoStream, onKept: () => void): void {
-  const listeners = listenersOf.get(logger) ?? follow(logger)
-  listeners.add(onKept)
+  const stream = streamOf(logger)
+  if (stream === undefined) return
+  const one = followed.get(stream) ?? new FollowedLogger(stream)
+  followed.set(stream, one)
+  one.add(onKept)
 }
 
 export function forgetLateInfos(logger: InfoStream, onKept: () => void): void {
-  listenersOf.get(logger)?.delete(onKept)
+  const stream = streamOf(logger)
+  if (stream !== undefined) followed.get(stream)?.delete(onKept)
 }
 
 /**
  * Returns the log call of an info that its logger has kept back. Returns `undefined` for an object that the application
  * logs again after that.
  */
-export function logCallOf(info: Info): LogCall | undefined {
+export function logCallOf(info: object): LogCall | undefined {
   if (delays === 0) return undefined
-  const call = info[logCall] as LogCall | undefined
+  const call = logCalls.get(info)
   return call?.delay.isOver === false ? call : undefined
 }
 
@@ -82,44 +87,129 @@ export function passOnNow(logger: InfoStream): void {
   }
 }
 
-function follow(logger: InfoStream): Set<() => void> {
-  const listeners = new Set<() => void>()
-  listenersOf.set(logger, listeners)
-  let isNoting = false
-  logger.on('pause', () => {
-    if (isNoting) return
-    isNoting = true
-    noteUntilResumed(logger, listeners, () => {
-      isNoting = false
-    })
-  })
-  return listeners
+/** Returns the logger from which a child has its stream. A child passes its log calls on to that logger. */
+function streamOf(logger: InfoStream): InfoStream | undefined {
+  let stream: InfoStream | null = logger
+  while (stream !== null && !Object.hasOwn(stream, '_readableState')) stream = Object.getPrototypeOf(stream)
+  return typeof stream?.write === 'function' && typeof stream._transform === 'function' ? stream : undefined
 }
 
-/** Notes each log call until the first one after the logger has caught up. Other log calls take no time for it. */
-function noteUntilResumed(logger: InfoStream, listeners: ReadonlySet<() => void>, onResumed: () => void): void {
-  const { write } = logger
-  const delay = { isOver: false }
-  const noting = function (this: InfoStream, info: unknown, ...rest: unknown[]): boolean {
-    if (logger._readableState?.flowing === false) {
-      noteKept(info, delay, listeners)
-    } else if (logger.write === noting) {
-      logger.write = write
-      delay.isOver = true
-      delays--
-      onResumed()
-    }
-    return write.call(this, info, ...rest)
+/** A logger, and those that are told of infos that it keeps back. */
+class FollowedLogger {
+  readonly #logger: InfoStream
+  readonly #listeners = new Set<() => void>()
+  /** The delay under way, while log calls are noted. */
+  #delay: Delay | undefined
+  /** Puts the methods of the logger back that note log calls. */
+  #restore: (() => boolean) | undefined
+  /** The log call whose info the format of the logger is making. */
+  #formatting: LogCall | undefined
+
+  constructor(logger: InfoStream) {
+    this.#logger = logger
   }
-  logger.write = noting
-  delays++
+
+  add(onKept: () => void): void {
+    if (this.#listeners.size === 0) this.#logger.on('pause', this.#note)
+    this.#listeners.add(onKept)
+    if (this.#isBehind()) this.#note()
+  }
+
+  delete(onKept: () => void): void {
+    if (!this.#listeners.delete(onKept) || this.#listeners.size > 0) return
+    this.#logger.off('pause', this.#note)
+    if (keptCount(this.#logger) === 0) this.#stop()
+  }
+
+  /** True if an info that is logged now has to wait: a logger that flows again first passes on what it has. */
+  #isBehind(): boolean {
+    return this.#logger._readableState?.flowing === false || keptCount(this.#logger) > 0
+  }
+
+  /** Notes each log call until the first one after the logger has caught up. Other log calls take no time for it. */
+  readonly #note = (): void => {
+    if (this.#restore === undefined && Object.isExtensible(this.#logger)) this.#override()
+  }
+
+  #override(): void {
+    const one = this
+    const logger = this.#logger
+    const { write, _transform, push } = logger
+    this.#restore = replaced(logger, {
+      write(this: InfoStream, info: unknown, ...rest: unknown[]): boolean {
+        if (!one.#isBehind()) {
+          one.#stop()
+          return write.call(this, info, ...rest)
+        }
+        one.#noteCall(info)
+        try {
+          return write.call(this, info, ...rest)
+        } finally {
+          one.#tell()
+        }
+      },
+      _transform(this: InfoStream, info: unknown, ...rest: unknown[]): void {
+        const outer = one.#formatting
+        one.#formatting = logCalls.get(info as object)
+        try {
+          _transform.call(this, info, ...rest)
+        } finally {
+          one.#formatting = outer
+        }
+      },
+      push(this: InfoStream, info: unknown, ...rest: unknown[]): boolean {
+        const call = one.#formatting
+        if (call !== undefined && typeof info === 'object' && info !== null) logCalls.set(info, call)
+        return push.call(this, info, ...rest)
+      },
+    })
+  }
+
+  #noteCall(info: unknown): void {
+    try {
+      if (this.#delay === undefined) {
+        this.#delay = { isOver: false }
+        delays++
+      }
+      logCalls.set(info as object, new LogCall(this.#delay))
+    } catch {
+      // The info is no object, or the stack ends.
+    }
+  }
+
+  #tell(): void {
+    try {
+      for (const onKept of this.#listeners) onKept()
+    } catch {
+      // The stack ends.
+    }
+  }
+
+  #stop(): void {
+    if (this.#delay !== undefined) {
+      this.#delay.isOver = true
+      this.#delay = undefined
+      delays--
+    }
+    if (this.#restore?.() === true) this.#restore = undefined
+  }
 }
 
-function noteKept(info: unknown, delay: Delay, listeners: ReadonlySet<() => void>): void {
-  try {
-    for (const onKept of listeners) onKept()
-    ;(info as Info)[logCall] = new LogCall(delay)
-  } catch {
-    // The info is frozen, or the stack ends.
+/**
+ * Replaces methods of an object. The returned function puts them back, and returns true. If others have replaced a method
+ * once more, that function does nothing, and returns false.
+ */
+function replaced<T extends object>(target: T, methods: Partial<T>): () => boolean {
+  const names = Object.keys(methods) as (keyof T)[]
+  const originals = names.map(name => ({ name, method: target[name], isOwn: Object.hasOwn(target, name) }))
+  Object.assign(target, methods)
+  return () => {
+    if (names.some(name => target[name] !== methods[name])) return false
+    // The last one first: an object whose last property is deleted stays fast.
+    for (const { name, method, isOwn } of originals.toReversed()) {
+      if (isOwn) target[name] = method
+      else delete target[name]
+    }
+    return true
   }
 }

@@ -122,6 +122,7 @@ export class Core {
       options,
       pipeline: this.pipeline,
       drain: this.drain,
+      heldEvents: this.heldEvents,
       sender: this.sender,
       ledger,
       diagnostics,

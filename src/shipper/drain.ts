@@ -82,12 +82,6 @@ export class Drain {
     return true
   }
 
-  /** Does the same as `sendAtHand` at the end of the process. */
-  sendAtEnd(): void {
-    this.#deps.heldEvents.onProcessEnd()
-    this.sendAtHand()
-  }
-
   /** Makes the events of this process due now, including held events. */
   sendAtHand(): void {
     const { batchQueue } = this.#deps.pipeline

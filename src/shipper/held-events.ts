@@ -25,8 +25,12 @@ export interface HeldSource {
   resume(): void
   /** Releases all held events at once. */
   releaseAllNow(): void
-  /** Called when the process ends, before `release`. */
-  onProcessEnd?(): void
+}
+
+/** A source of events that are not held, but late: something else keeps them from reaching the shipper. */
+export interface LateSource {
+  isLate(): boolean
+  passOnNow(): void
 }
 
 interface HeldEventsDeps {
@@ -45,6 +49,7 @@ interface HeldEventsDeps {
 export class HeldEvents {
   readonly #deps: HeldEventsDeps
   readonly #sources = new Set<HeldSource>()
+  readonly #lateSources = new Set<LateSource>()
   #heldBytes = 0
   /** The release under way, and the one after it, for all callers of meanwhile: many may give up in an outage. */
   #releasing: Promise<void> | undefined
@@ -132,8 +137,24 @@ export class HeldEvents {
     }
   }
 
-  onProcessEnd(): void {
-    for (const source of [...this.#sources]) source.onProcessEnd?.()
+  /** Notes that an event of a source is late. The end of the process does not wait for it, but takes it. */
+  onLate(source: LateSource): void {
+    this.#lateSources.add(source)
+    this.#deps.onHeld()
+  }
+
+  /** Returns true if an event is late. */
+  areLate(): boolean {
+    for (const source of this.#lateSources) {
+      if (source.isLate()) return true
+      this.#lateSources.delete(source)
+    }
+    return false
+  }
+
+  /** Takes the late events at the end of the process. */
+  takeLate(): void {
+    for (const source of [...this.#lateSources]) source.passOnNow()
   }
 
   resume(): void {

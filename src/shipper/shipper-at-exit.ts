@@ -15,6 +15,7 @@ import type { ResolvedOptions } from '../options/resolved-options.ts'
 import { openBatchBytes, reserveStack } from '../stack-reserve.ts'
 import { monotonicMs } from '../time.ts'
 import type { Drain } from './drain.ts'
+import type { HeldEvents } from './held-events.ts'
 import type { IntakeDrops } from './intake/intake-drops.ts'
 import type { Pipeline } from './pipeline.ts'
 
@@ -22,6 +23,7 @@ interface ShipperAtExitDeps {
   readonly options: Pick<ResolvedOptions, 'exitTimeoutMs' | 'exitOnSignals'>
   readonly pipeline: Pipeline
   readonly drain: Drain
+  readonly heldEvents: HeldEvents
   readonly sender: Sender
   readonly ledger: Ledger
   readonly diagnostics: Diagnostics
@@ -93,8 +95,9 @@ export class ShipperAtExit implements ExitDrainable {
 
   /** Unregisters the shipper if no event is pending, once every drop has been reported. */
   unregisterIfDone(): void {
-    const { ledger, intakeDrops, untriggered } = this.#deps
+    const { ledger, intakeDrops, untriggered, heldEvents } = this.#deps
     if (intakeDrops().reportRest()) return // the report has called this method again
+    if (heldEvents.areLate()) return
     const pending = ledger.pending - ledger.handedOff
     if (this.#isRegistered && pending <= untriggered()) {
       this.#isRegistered = false
@@ -127,6 +130,7 @@ export class ShipperAtExit implements ExitDrainable {
     const timeoutMs = this.exitTimeoutMs - this.#heldUpMs
     const loss = (this.#heldUpMs > 0 && this.#wasComplete ? loggedWithoutEnd : outOfTime)(this.exitTimeoutMs)
     if (timeoutMs <= 0) return this.dropRemaining(loss) // in this turn, so that the process ends
+    this.#deps.heldEvents.takeLate() // nothing else will happen that they wait for
     const isRepeated = true // at the next 'beforeExit'
     const isComplete = await this.#deps.drain.finish(timeoutMs, { about: 'natural end', isRepeated, loss })
     this.#wasComplete = isComplete
@@ -137,12 +141,13 @@ export class ShipperAtExit implements ExitDrainable {
   }
 
   beginDrain(client: WorkerHttpClient, timeoutMs: number): void {
-    const { pipeline, sender, drain } = this.#deps
+    const { pipeline, sender, drain, heldEvents } = this.#deps
     const { delivery, batchQueue } = pipeline
     delivery.useSyncSender((batch, onAttempt) => sender.sendSync(client, batch, onAttempt))
     batchQueue.enterSyncMode()
     delivery.skipBackoff(timeoutMs)
-    drain.sendAtEnd()
+    heldEvents.takeLate()
+    drain.sendAtHand()
   }
 
   step(): number {
@@ -156,6 +161,7 @@ export class ShipperAtExit implements ExitDrainable {
   }
 
   dropRemaining(loss: LossWords): void {
+    this.#deps.heldEvents.takeLate() // so that they are counted
     this.#deps.drain.dropRemaining(loss, 'exit')
   }
 

@@ -59,6 +59,33 @@ describe.concurrent('a process that ends in the tick of 1,000 log calls', () => 
   })
 
   it.each([
+    ['process.exit()', 'process.exit()'],
+    ['an uncaught exception', `throw new Error('boom')`],
+    ['SIGTERM', `process.kill(process.pid, 'SIGTERM'); setTimeout(() => {}, 10_000)`],
+    ['its natural end', ''],
+  ])('delivers what waits for a transport that has stopped, long after other events (%s)', async (_, end) => {
+    const stopped = `
+      import TransportStream from 'winston-transport'
+      logger.add(new TransportStream({ log: () => {} }))
+    `
+    const delivered = `await shipper.flush(); await new Promise(done => setTimeout(done, 100))`
+    const { numbers } = await run(`${winston()} ${stopped} log(0, 100); ${delivered}; ${end}`)
+    expect(numbers).toEqual(upTo(100))
+  })
+
+  it.each(['exit', 'beforeExit'])(
+    'delivers what a listener of %s logs beside a transport that has stopped',
+    async name => {
+      const stopped = `
+      import TransportStream from 'winston-transport'
+      logger.add(new TransportStream({ log: () => {} }))
+    `
+      const { numbers } = await run(`${winston()} ${stopped} log(0, 100); process.once('${name}', () => log(100, 200))`)
+      expect(numbers).toEqual(upTo(200))
+    },
+  )
+
+  it.each([
     [
       'close()',
       'await shipper.close({ timeoutMs: 50 }); process.exit()',
