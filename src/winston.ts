@@ -10,6 +10,7 @@ import { wallClockMs } from './record/clock.ts'
 import {
   forgetLateInfos,
   type InfoStream,
+  keptAtEnd,
   keptCount,
   logCallOf,
   noteLateInfos,
@@ -105,6 +106,8 @@ export class LogferryTransport extends TransportStream {
     passOnNow: () => this.#loggers.forEach(passOnNow),
   }
   readonly #onKept = (): void => this.shipper.heldEvents.onLate(this.#lateInfos)
+  /** The infos that were taken before their logger passed them on. */
+  #takenAtEnd: WeakSet<object> | undefined
   /** Number of events of this transport that the shipper has kept or dropped, or that are below the minimum severity. */
   #answers = 0
   /** The last call of `close()`, until the transport logs again or is added to a logger. */
@@ -149,6 +152,7 @@ export class LogferryTransport extends TransportStream {
   override write(info: unknown, encoding: BufferEncoding, callback?: Written): boolean
   override write(info: unknown, ...rest: unknown[]): boolean {
     if (rest.length > 0 || info === null || this._writableState.corked > 0) return super.write(info, ...(rest as []))
+    if (this.#takenAtEnd?.has(info as object)) return true
     const answers = this.#answers
     try {
       this._write(info as Info, 'utf8', this.log === ownLog ? ignore : this.#openCallbacks.open())
@@ -365,7 +369,17 @@ export class LogferryTransport extends TransportStream {
 
   /** Delivers pending events when the logger ends. The logger's `'finish'` event waits for the callback. */
   override _final(callback: () => void): void {
+    for (const logger of this.#loggers) this.#takeRest(logger)
     void this.#deliver().then(() => callback())
+  }
+
+  /** Takes the infos that an ended logger keeps back. Winston ends transports before they have these infos. */
+  #takeRest(logger: ParentLogger): void {
+    for (const info of keptAtEnd(logger)) {
+      this.write(info)
+      this.#takenAtEnd ??= new WeakSet()
+      this.#takenAtEnd.add(info)
+    }
   }
 
   /**

@@ -161,6 +161,17 @@ describe('beside a slow transport, LogferryTransport', () => {
     expect(events.filter(({ request, n }) => request !== n)).toEqual([])
   })
 
+  it.each([['first'], ['last']])('delivers every event at logger.end(), as the %s transport', async place => {
+    await using shipping = await startShipping()
+    const { emulator } = shipping
+    const ferry = new LogferryTransport({ baseUrl: emulator.url, token: emulator.token, dataset: 'd' })
+    const transports = place === 'first' ? [ferry, new Slow()] : [new Slow(), ferry]
+    const logger = winston.createLogger({ transports }).on('error', () => {}) // the slow transport: "write after end"
+    for (let n = 0; n < 100; n++) logger.info('m', { n })
+    await new Promise(resolve => logger.on('finish', resolve).end())
+    expect(emulator.events('d').map(({ n }) => n)).toEqual(upTo(100))
+  })
+
   it('leaves nothing on the logger from which it is removed', async () => {
     await using logging = await startLogging()
     const { logger, allWritten } = logging

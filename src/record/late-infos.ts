@@ -1,5 +1,6 @@
 import { builtinModule } from '../node-version.ts'
 import { wallClockMs } from './clock.ts'
+import type { Info } from './winston-info.ts'
 
 const { AsyncResource } = builtinModule('node:async_hooks')
 
@@ -11,8 +12,18 @@ export interface InfoStream {
   read(): unknown
   on(name: 'pause', listener: () => void): unknown
   off(name: 'pause', listener: () => void): unknown
-  readonly _readableState?: { readonly flowing: boolean | null; readonly length: number }
+  readonly _readableState?: {
+    readonly flowing: boolean | null
+    readonly length: number
+    readonly buffer?: { readonly head?: Buffered | null }
+  }
   readonly _writableState?: { readonly length: number }
+}
+
+/** An info that the format of the logger has made already, and the ones after it. */
+interface Buffered {
+  readonly data: Info
+  readonly next: Buffered | null
 }
 
 /** A time in which a logger keeps infos back. */
@@ -74,6 +85,13 @@ export function logCallOf(info: object): LogCall | undefined {
 /** Returns the number of infos that a logger keeps back. */
 export function keptCount({ _readableState, _writableState }: InfoStream): number {
   return (_readableState?.length ?? 0) + (_writableState?.length ?? 0)
+}
+
+/** Returns the infos that an ended logger keeps back: its format has made all of them. */
+export function keptAtEnd({ _readableState }: InfoStream): Info[] {
+  const infos: Info[] = []
+  for (let next = _readableState?.buffer?.head; next; next = next.next) infos.push(next.data)
+  return infos
 }
 
 /** Makes a logger pass on the infos that it keeps back. A slow transport has to queue them itself. */
