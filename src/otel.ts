@@ -22,7 +22,7 @@ import {
   resourceTail,
   severityOfRecord,
 } from './record/otel-to-event.ts'
-import type { IntakeEvent } from './shipper/intake/intake-event.ts'
+import { type IntakeEvent, intakeEvent } from './shipper/intake/intake-event.ts'
 import type { FlushResult, Shipper } from './shipper/shipper.ts'
 import { namedOptions, type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
 import { openBatchBytes, reserveStack } from './stack-reserve.ts'
@@ -320,13 +320,8 @@ export class LogferryLogRecordProcessor {
 
   /** Returns a record that will be held as an event, with the fields of the `context` function. */
   #intakeOf(record: OtelLogRecord): IntakeEvent {
-    const intake: IntakeEvent = {
-      event: otelToEvent(record),
-      severity: severityOfRecord(record),
-      time: recordTime(record),
-      resource: emptyTail,
-      preSerialized: undefined,
-    }
+    const intake = intakeEvent(otelToEvent(record), severityOfRecord(record), recordTime(record))
+    intake.resource = emptyTail
     this.shipper.addContext(intake)
     return intake
   }
@@ -409,9 +404,10 @@ function takeRecord(
     if (shipper.isBelowMinimum(severity)) return undefined
     const resource = tailOf(record)
     if (bothWays.isBridged) noteRecord(record)
-    const event = otelToEvent(record)
-    const time = recordTime(record)
-    return shipper.take({ event, severity, time, resource, preSerialized: undefined, acknowledgement })
+    const intake = intakeEvent(otelToEvent(record), severity, recordTime(record))
+    intake.resource = resource
+    intake.acknowledgement = acknowledgement
+    return shipper.take(intake)
   } finally {
     logCalls.depth--
   }
@@ -419,8 +415,10 @@ function takeRecord(
 
 function takeHeld(shipper: Shipper, { json, severity, time, resource, scope }: HeldRecord): void {
   const preSerialized = json.toString()
-  const event = JSON.parse(preSerialized) as object
-  shipper.takeHeld({ event, severity, time, resource: resourceTail(resource, scope), preSerialized })
+  const intake = intakeEvent(JSON.parse(preSerialized), severity, time)
+  intake.resource = resourceTail(resource, scope)
+  intake.preSerialized = preSerialized
+  shipper.takeHeld(intake)
 }
 
 function tailOf(record: OtelLogRecord): Uint8Array | undefined {

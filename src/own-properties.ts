@@ -5,3 +5,9 @@
 export function ownProperties<T extends object>(given: T): T {
   return Object.assign(Object.create(null), given)
 }
+
+/** Returns a property of an object that is not of this package, unless only `Object.prototype` has it. */
+export function propertyOf(object: object, name: string): unknown {
+  const isInherited = Object.hasOwn(Object.prototype, name) && !Object.hasOwn(object, name)
+  return isInherited ? undefined : (object as Record<string, unknown>)[name]
+}

@@ -5,7 +5,9 @@
  * - `settlesWithin` tells if work is done, because a caller goes on without work that takes too long.
  * - `beforeAbort` ends a wait by a signal, because one deadline ends several waits, and so does a client that closes.
  */
+
 import { NativePromise } from './native-promise.ts'
+import { ownProperties } from './own-properties.ts'
 import { clearImmediate, clearTimeout, monotonicMs, setImmediate, setTimeout } from './time.ts'
 
 export interface TimeLimitOptions {
@@ -30,7 +32,8 @@ const blockedLoopGraceMs = 1000
  *
  * @returns a function that stops the clock
  */
-export function deadline(ms: number, expire: () => void, { keepsAlive = true }: TimeLimitOptions = {}): () => void {
+export function deadline(ms: number, expire: () => void, options: TimeLimitOptions = {}): () => void {
+  const { keepsAlive = true } = ownProperties(options)
   const startedAtMs = monotonicMs()
   const start = (delayMs: number, then: () => void): NodeJS.Timeout => {
     const timer = setTimeout(then, delayMs)

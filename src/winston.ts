@@ -24,7 +24,7 @@ import { handleRejection } from './record/unheard-rejection.ts'
 import { type Info, loggedLevel } from './record/winston-info.ts'
 import { plainInfo, severityOfInfo, winstonToEvent } from './record/winston-to-event.ts'
 import type { LateSource } from './shipper/held-events.ts'
-import type { IntakeEvent } from './shipper/intake/intake-event.ts'
+import { type IntakeEvent, intakeEvent } from './shipper/intake/intake-event.ts'
 import { lateTime } from './shipper/intake/late-time.ts'
 import { OpenCallbacks, once } from './shipper/open-callbacks.ts'
 import type { Shipper } from './shipper/shipper.ts'
@@ -338,7 +338,9 @@ export class LogferryTransport extends TransportStream {
   #shipAt(time: IntakeEvent['time'], info: Info, severity: Severity): void {
     const event = winstonToEvent(info, activeTraceIds(info), errorBehind(info, this.parent))
     const preSerialized = event === info ? loggedLine(info, this.parent, this) : undefined
-    this.shipper.take({ event, severity, time, resource: undefined, preSerialized })
+    const intake = intakeEvent(event, severity, time)
+    intake.preSerialized = preSerialized
+    this.shipper.take(intake)
     this.#answers++
     if (bothWays.isBridged) this.#watchBothWays(info)
   }

@@ -1,3 +1,5 @@
+import { ownProperties } from '../own-properties.ts'
+
 /** The reason for which an event was dropped. */
 export type DropReason =
   /** Memory was full (for events of this severity). */
@@ -64,8 +66,8 @@ const factsOf = {
   error: { isAtIntake: true },
 } as const satisfies Record<DropReason, DropFacts>
 
-const facts: Readonly<Record<DropReason, DropFacts>> = factsOf
-export const dropReasons = Object.keys(facts) as readonly DropReason[]
+export const dropReasons = Object.keys(factsOf) as readonly DropReason[]
+const facts = new Map<DropReason, DropFacts>(dropReasons.map(reason => [reason, ownProperties(factsOf[reason])]))
 
 /** A reason for which events are dropped before they are in a batch. */
 export type IntakeDropReason = {
@@ -73,20 +75,20 @@ export type IntakeDropReason = {
 }[DropReason]
 
 export const intakeDropReasons = dropReasons.filter(
-  (reason): reason is IntakeDropReason => facts[reason].isAtIntake === true,
+  (reason): reason is IntakeDropReason => facts.get(reason)?.isAtIntake === true,
 )
 
 /** True if the application has asked for the drop, by its options. Such a drop fails no OpenTelemetry export. */
 export function isIntended(reason: DropReason): boolean {
-  return facts[reason].isIntended === true
+  return facts.get(reason)?.isIntended === true
 }
 
 /** True if the service refused the event, for its content or its size. */
 export function isRefused(reason: DropReason): boolean {
-  return facts[reason].isRefused === true
+  return facts.get(reason)?.isRefused === true
 }
 
 /** Returns the `error.type` of a drop in metrics: as the semantic conventions prescribe, or the reason with underscores. */
 export function errorTypeOfDrop(reason: DropReason): string {
-  return facts[reason].errorType ?? reason.replaceAll('-', '_')
+  return facts.get(reason)?.errorType ?? reason.replaceAll('-', '_')
 }

@@ -28,7 +28,7 @@ export type DropOrigin = Partial<Pick<Dropped, 'dataset' | 'wasSent'>>
 interface HandedOff {
   readonly count: number
   /** Further events that go along, although they were settled before: they will be settled again. */
-  readonly settledAgain?: number
+  readonly settledAgain: number | undefined
   /** True if the pending events have been in a request. */
   readonly wasSent: boolean
 }
@@ -55,7 +55,7 @@ export function addCounts(counts: DropsBySeverity, added: DropsBySeverity): numb
 }
 
 function addCount(counts: DropsBySeverity, name: keyof DropsBySeverity, count: number): void {
-  counts[name] = (counts[name] ?? 0) + count
+  counts[name] = (Object.hasOwn(counts, name) ? (counts[name] as number) : 0) + count
 }
 
 /** Counts the lines of each severity. */

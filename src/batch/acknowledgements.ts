@@ -9,9 +9,9 @@ export interface Loss {
    */
   readonly reason: DropReason | 'handed-off' | 'unidentified'
   /** HTTP status of the answer that refused the line. */
-  readonly status?: number | undefined
+  readonly status: number | undefined
   /** The service's reason for the refusal, in its own words. */
-  readonly serviceReason?: string | undefined
+  readonly serviceReason: string | undefined
 }
 
 /** Counts the lines that one caller waits for until each line is delivered or lost, in whatever batch it travels. */
@@ -121,5 +121,5 @@ export class Acknowledgements {
   }
 }
 
-const missing: Loss = { reason: 'spool-damaged' }
-const maybeMissing: Loss = { reason: 'unidentified' }
+const missing: Loss = { reason: 'spool-damaged', status: undefined, serviceReason: undefined }
+const maybeMissing: Loss = { reason: 'unidentified', status: undefined, serviceReason: undefined }

@@ -24,9 +24,9 @@ interface BatchQueueListeners extends ReloadListeners {
 /** Some of the datasets. */
 export interface DatasetChoice {
   /** Datasets that are left out. */
-  readonly without?: ReadonlySet<string> | undefined
+  readonly without: ReadonlySet<string> | undefined
   /** True if only datasets are included whose last request was accepted. */
-  readonly isAccepted?: boolean
+  readonly isAccepted: boolean | undefined
 }
 
 /**

@@ -494,7 +494,7 @@ export class Batch implements BlockOwner {
   }
 }
 
-const handedOff: Loss = { reason: 'handed-off' }
+const handedOff: Loss = { reason: 'handed-off', status: undefined, serviceReason: undefined }
 
 /**
  * Buffer for the next line that is added in the store. Nearly every line fits into it. `undefined` while in use,

@@ -212,7 +212,7 @@ interface EarlierRate {
   /** Number of successes since the last 429 that a trial needs. */
   readonly afterSuccesses: number
   /** The trial that was the last one. */
-  readonly trial?: { readonly fallbackPerSecond: number; readonly untilMs: number }
+  readonly trial: { readonly fallbackPerSecond: number; readonly untilMs: number } | undefined
 }
 
 /**
@@ -360,7 +360,11 @@ export class AdaptiveRate {
       this.#becomeRecovering(Math.max(usedPerSecond * (kept + jitter), minPerSecond), Number.POSITIVE_INFINITY)
     } else if (this.#earlier?.trial !== undefined && nowMs < this.#earlier.trial.untilMs) {
       const { trial, ...earlier } = this.#earlier
-      this.#earlier = { ...earlier, afterSuccesses: earlier.afterSuccesses * earlierRate.moreAfterFailure }
+      this.#earlier = {
+        ...earlier,
+        trial: undefined,
+        afterSuccesses: earlier.afterSuccesses * earlierRate.moreAfterFailure,
+      }
       this.#becomeSteady(nowMs, trial.fallbackPerSecond * (keptOnce + jitter), trial.fallbackPerSecond)
     } else if (state.kind === 'recovering' && state.hasDoubled) {
       const proof = this.#proven === undefined ? 'unproven' : 'proven'
@@ -388,7 +392,7 @@ export class AdaptiveRate {
     this.#proven = { perSecond: usedPerSecond, limitPerSecond, atMs: nowMs, hasFailed: false, isDemand }
     if (state !== undefined) return
     const { triedMs, afterSuccesses } = earlierRate
-    this.#earlier = { perSecond: usedPerSecond, untilMs: nowMs + triedMs, afterSuccesses }
+    this.#earlier = { perSecond: usedPerSecond, untilMs: nowMs + triedMs, afterSuccesses, trial: undefined }
   }
 
   /** Goes on at a lower rate, after a 429 without a success since the last one. A search for the share ends with that. */

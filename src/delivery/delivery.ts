@@ -9,6 +9,7 @@ import type { PieceOrigin } from '../batch/refusals.ts'
 import type { Answer } from '../http/exchange.ts'
 import { isThrottled } from '../http/statuses.ts'
 import { outsideRequests } from '../outside-requests.ts'
+import { ownProperties } from '../own-properties.ts'
 import { clearTimeout, maxTimeoutMs, monotonicMs, setTimeout, systemTimeMs } from '../time.ts'
 import { type BatchLoad, Tuner } from './batch-tuning.ts'
 import type { Breaker } from './breaker.ts'
@@ -278,7 +279,8 @@ export class Delivery {
    * Abandons every batch that is not delivered, in flight or not. An event that the service has refused alone is dropped as
    * refused, all others for `reason`.
    */
-  abandon(reason: DropReason, { isKept = () => false, origins, onSettled = () => {} }: Abandonment = {}): void {
+  abandon(reason: DropReason, given: Abandonment = {}): void {
+    const { isKept = () => false, origins, onSettled = () => {} } = ownProperties(given)
     this.#breakOffAll()
     const lost = this.#deps.batches.takeAll(origins).filter(batch => !isKept(batch))
     this.#settler.abandon(lost, reason, onSettled)
@@ -319,7 +321,7 @@ export class Delivery {
       return batches.dequeue(nowMs, accepted) ?? (unanswered === undefined ? batches.dequeue(nowMs) : undefined)
     }
     if (unanswered === undefined) return batches.dequeue(nowMs)
-    const others: DatasetChoice = { without: unanswered }
+    const others: DatasetChoice = { without: unanswered, isAccepted: false }
     const leavesRoom = requests < limit * unansweredPart || batches.datasetCount <= unanswered.size
     this.#eligibleDatasets = leavesRoom ? undefined : others
     return batches.dequeue(nowMs, others) ?? (leavesRoom ? batches.dequeue(nowMs) : undefined)
@@ -396,7 +398,7 @@ export class Delivery {
   /** @param earlier an attempt for the same batch that goes on beside this one */
   #attempt(batch: Batch, startedAtMs: number, earlier?: InFlight): void {
     const isProbe = this.#deps.breaker.isOpen
-    const one: InFlight = { controller: new AbortController(), startedAtMs, isProbe, earlier }
+    const one: InFlight = { controller: new AbortController(), startedAtMs, isProbe, earlier, asAccepted: undefined }
     this.#inFlight.set(batch, one)
     const queue = this.#deps.batches.queueFor(batch.dataset)
     if (earlier === undefined) queue.beginProbe()

@@ -10,9 +10,9 @@ export interface InFlight {
   /** True if only probes were allowed when the request started. */
   readonly isProbe: boolean
   /** An earlier attempt for the same batch, which has no answer yet. */
-  earlier?: InFlight | undefined
+  earlier: InFlight | undefined
   /** Set once a 2xx status has arrived. Returns the outcome if the rest of the answer never comes. */
-  asAccepted?: () => Attempt
+  asAccepted: (() => Attempt) | undefined
 }
 
 /**

@@ -96,6 +96,7 @@ export function rateOfNewcomer(others: readonly SharedRate[], limitPerSecond: nu
     requestsPerSecond: Math.min(meanOf(others.map(rate => rate.requestsPerSecond)), maxPerSecond),
     refusedPart: meanOf(others.map(rate => rate.refusedPart)),
     sinceRefusedMs: Math.min(...others.map(rate => rate.sinceRefusedMs)),
+    turn: undefined,
   }
 }
 

@@ -1,3 +1,4 @@
+import { ownProperties } from '../own-properties.ts'
 import { AdaptiveRate } from './adaptive-rate.ts'
 import { AnswerRates, type Answers } from './answer-rates.ts'
 import { FreePart } from './free-part.ts'
@@ -122,7 +123,7 @@ export interface SharedRate extends Answers {
 /** The rate on which processes have agreed. */
 export interface AgreedRate extends Pick<SharedRate, 'requestsPerSecond' | 'refusedPart' | 'sinceRefusedMs'> {
   /** The turn of this process; `undefined` if the processes take no turns. */
-  readonly turn?: Turn | undefined
+  readonly turn: Turn | undefined
 }
 
 /** The place of a process among others that start one request each per interval, at equal distances. */
@@ -328,7 +329,8 @@ export class RateLimiter {
    *
    * @param startedMs time at which its request started
    */
-  onAnswer(nowMs: number, answer: PacedAnswer, startedMs = this.#lastStartMs): void {
+  onAnswer(nowMs: number, given: PacedAnswer, startedMs = this.#lastStartMs): void {
+    const answer = ownProperties(given)
     this.#firstAnswerAtMs ??= nowMs
     if (!answer.throttled && this.#learned.isInterrupted) this.#answers.restart()
     this.#answers.onAnswer(nowMs, answer.throttled)

@@ -10,6 +10,7 @@ import type { WorkerHttpClient } from '../http/worker-client.ts'
 import { proxyHint } from '../options/proxy-env.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { Outcome } from '../outcome.ts'
+import { ownProperties } from '../own-properties.ts'
 import { propertyOfThrown } from '../text/kind-of-thrown.ts'
 import type { Redact } from '../text/short-line.ts'
 import { monotonicMs, systemTimeMs } from '../time.ts'
@@ -191,7 +192,7 @@ export class Sender {
 
   #answered(answer: Answer, batch: Batch, encoding: Encoding, bodyBytes: number): Attempt {
     const outcome = answerToOutcome(answer, batch.count, systemTimeMs(), this.#redact)
-    return { outcome, encoding, bodyBytes, answer }
+    return ownProperties({ outcome: ownProperties(outcome), encoding, bodyBytes, answer })
   }
 
   #unanswered(error: unknown, { encoding, bodyBytes, isOwn }: UnansweredRequest): Attempt {
@@ -203,7 +204,8 @@ export class Sender {
     const errorType = errorTypeOf(error)
     const withoutCode = errorType === 'timeout' ? 'silent' : 'broken'
     const unanswered = code === undefined ? withoutCode : unansweredByCode.get(code)
-    return { outcome: { kind: 'retryable', reason, unanswered }, encoding, bodyBytes, errorType }
+    const outcome: Outcome = ownProperties({ kind: 'retryable', reason, unanswered })
+    return ownProperties({ outcome, encoding, bodyBytes, errorType })
   }
 }
 
@@ -217,7 +219,8 @@ function answerIn(error: unknown): Answer | undefined {
     if (typeof statusCode !== 'number' || !Number.isInteger(statusCode) || statusCode < 300 || statusCode > 599)
       return undefined
     const given = { ...(headers as Answer['headers'] | undefined), 'content-encoding': undefined }
-    return { status: statusCode, headers: given, body: Buffer.from(saidIn(body).slice(0, usualAnswerBytes)) }
+    const said = Buffer.from(saidIn(body).slice(0, usualAnswerBytes))
+    return { status: statusCode, headers: ownProperties(given), body: said, cut: undefined }
   } catch {
     return undefined
   }

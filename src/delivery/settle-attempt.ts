@@ -84,9 +84,9 @@ interface PausedFor {
   readonly status: number
   readonly reason: string
   /** Time until the next probe, in milliseconds; by default it grows with the number of probes. */
-  readonly probeAfterMs?: number | undefined
-  /** True if some of the events may be the reason; false by default. */
-  readonly mayBeForEvents?: boolean
+  readonly probeAfterMs: number | undefined
+  /** True if some of the events may be the reason. */
+  readonly mayBeForEvents: boolean
 }
 
 /**
@@ -230,9 +230,9 @@ export class AttemptSettler {
         return this.#splitTooLarge(ended)
       case 'unsupported-encoding': {
         queue.requeue(batch)
-        if (encoding === 'none')
-          return this.#pauseDataset(ended, { status: 415, reason: 'the media type is not supported' })
-        return this.#stepDown(encoding)
+        if (encoding !== 'none') return this.#stepDown(encoding)
+        const reason = 'the media type is not supported'
+        return this.#pauseDataset(ended, { status: 415, reason, probeAfterMs: undefined, mayBeForEvents: false })
       }
       case 'rejected':
         return this.#settleRejected(ended, outcome)
@@ -280,7 +280,7 @@ export class AttemptSettler {
     for (const batch of batches) {
       const { refusal, refusals } = batch.attempts
       if (refusal === undefined || refusals === 0 || batch.count > 1) {
-        this.#lose(batch, { reason }, notices)
+        this.#lose(batch, { reason, status: undefined, serviceReason: undefined }, notices)
       } else {
         const { status, reason } = refusal
         this.#loseRefused(batch, { why: status === 413 ? 'too-large' : 'rejected', status, reason }, notices)
@@ -343,7 +343,8 @@ export class AttemptSettler {
     else queue.requeueLast(batch)
     const followsAtOnce = mayFollowAtOnce && queue.waitingCount > 1
     if (followsAtOnce) this.#probesAtEnd++
-    this.#pauseDataset(ended, { status, reason, probeAfterMs: followsAtOnce ? 0 : undefined })
+    const probeAfterMs = followsAtOnce ? 0 : undefined
+    this.#pauseDataset(ended, { status, reason, probeAfterMs, mayBeForEvents: false })
   }
 
   #settleAnswered(ended: EndedAttempt, outcome: Outcome & { kind: 'delivered' | 'partly-rejected' }): void {
@@ -552,7 +553,7 @@ export class AttemptSettler {
       case 'drop':
         this.#reject(batch, refused)
     }
-    if (mustPause) this.#pauseDataset(ended, { status, reason, mayBeForEvents: true })
+    if (mustPause) this.#pauseDataset(ended, { status, reason, probeAfterMs: undefined, mayBeForEvents: true })
   }
 
   #reject(batch: Batch, refused: RefusedFor): void {
@@ -587,7 +588,7 @@ export class AttemptSettler {
    * them, all others follow at once.
    */
   #pauseDataset({ queue, wasProbing }: EndedAttempt, refused: PausedFor): void {
-    const { status, reason, probeAfterMs, mayBeForEvents = false } = refused
+    const { status, reason, probeAfterMs, mayBeForEvents } = refused
     const { pause } = queue
     if (pause !== undefined && !wasProbing) return
     const refusals = (pause?.refusals ?? 0) + 1

@@ -24,9 +24,9 @@ export interface SizedAttempt {
   readonly startedAtMs: number
   readonly nowMs: number
   /** True if the batch is a part that is tried. */
-  readonly isTrial?: boolean | undefined
+  readonly isTrial: boolean | undefined
   /** True if no answer came within the time for a request. */
-  readonly hasTimedOut?: boolean | undefined
+  readonly hasTimedOut: boolean | undefined
 }
 
 export type SizeVerdict =

@@ -17,7 +17,7 @@ export class SizeFinder {
 
   onAccepted({ dataset, byteLength: bytes, attempts }: Batch, startedAtMs: number): void {
     this.limit.onAccepted(bytes, startedAtMs, monotonicMs())
-    this.#evidence.get(dataset)?.onAccepted({ bytes, startedAtMs, isTrial: attempts.isSizeTrial })
+    this.#evidence.get(dataset)?.onAccepted({ bytes, startedAtMs, isTrial: attempts.isSizeTrial, hasTimedOut: false })
   }
 
   /** Notes that a batch failed for which the size may be the reason. */
@@ -38,10 +38,8 @@ export class SizeFinder {
   onSplit({ dataset, byteLength: bytes, count, attempts }: Batch, startedAtMs: number): boolean {
     const { maxBytes } = this.limit
     const isFresh = attempts.refusal === undefined && !attempts.wasBlocked
-    const acceptedBytes =
-      bytes > maxBytes
-        ? maxBytes
-        : this.#evidenceOf(dataset).onSplit({ bytes, startedAtMs, nowMs: monotonicMs() }, isFresh)
+    const attempt = { bytes, startedAtMs, nowMs: monotonicMs(), isTrial: false, hasTimedOut: false }
+    const acceptedBytes = bytes > maxBytes ? maxBytes : this.#evidenceOf(dataset).onSplit(attempt, isFresh)
     if (acceptedBytes === undefined || count === 1) return false
     return this.limit.onTooLarge(bytes, startedAtMs, monotonicMs(), acceptedBytes)
   }

@@ -71,8 +71,10 @@ function installExitHooks(): void {
     exitDrain = new ExitDrain()
     warnAtOnce()
   }
-  if (process.versions.deno !== undefined) installDenoHooks()
+  if (isDeno) installDenoHooks()
 }
+
+const isDeno = Object.hasOwn(process.versions, 'deno')
 
 /** Applications that load this package again and again, as test runners do, would collect listeners. */
 function removeIfUnused(): void {
@@ -81,7 +83,7 @@ function removeIfUnused(): void {
   isMoving = true
   process.off('removeListener', onRemoved).off('exit', drainAll).off('exit', endDrain)
   isMoving = false
-  if (process.versions.deno !== undefined) removeDenoHooks()
+  if (isDeno) removeDenoHooks()
 }
 
 /** Deno emits no 'exit' after an uncaught error, or for `Deno.exit()`. */

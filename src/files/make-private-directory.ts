@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import { builtinModule } from '../node-version.ts'
+import { ownProperties } from '../own-properties.ts'
 
 const fs = builtinModule('node:fs')
 
@@ -16,10 +17,10 @@ export function makePrivateDirectory(path: string): void {
   }
   for (const directory of missing) {
     try {
-      fs.mkdirSync(directory, { mode: 0o700 })
+      fs.mkdirSync(directory, ownProperties({ mode: 0o700 }))
     } catch (error) {
       // If it is a directory, it was there, or another process has created it since.
-      if (!fs.statSync(directory, { throwIfNoEntry: false })?.isDirectory()) throw error
+      if (!fs.statSync(directory, ownProperties({ throwIfNoEntry: false }))?.isDirectory()) throw error
     }
   }
 }

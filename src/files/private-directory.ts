@@ -1,5 +1,6 @@
 import { dirname, isAbsolute, join, parse, resolve, sep } from 'node:path'
 import { builtinModule } from '../node-version.ts'
+import { ownProperties } from '../own-properties.ts'
 
 const fs = builtinModule('node:fs')
 
@@ -48,7 +49,7 @@ export function assertPrivate(directory: string): void {
   let device: number | undefined
   let volumeGroup: number | undefined
   for (let symlinks = 0; ; ) {
-    const stat = fs.lstatSync(path, { throwIfNoEntry: false })
+    const stat = fs.lstatSync(path, ownProperties({ throwIfNoEntry: false }))
     if (stat === undefined) return
     refuseOtherOwner(path, stat)
     if (stat.isSymbolicLink()) {

@@ -56,13 +56,15 @@ export class Connections implements Dispatcher {
     // Not by `import()`, which reads every export, and so loads modules that Node loads on demand (20 ms).
     const http = process.getBuiltinModule(this.#isSecure ? 'node:https' : 'node:http')
     this.#http = http
-    this.#agent = new http.Agent({
+    const options = ownProperties({
       ...verifiedTls(tls),
       keepAlive: true,
       maxSockets: maxConnections,
       timeout: idleTimeoutMs,
-      proxyEnv: proxy?.env ?? {}, // if it is missing, some versions of Node use the proxies of the environment
+      // If it is missing, some versions of Node use the proxies of the environment.
+      proxyEnv: ownProperties(proxy?.env ?? {}),
     })
+    this.#agent = new http.Agent(options)
     limitAge(this.#agent, maxAgeMs)
     if (this.#isSecure && proxy?.env.https_proxy !== undefined) this.#endTunnels = watchTunnels(this.#agent)
     this.#target = { protocol, hostname: hostname.replace(/^\[|\]$/g, ''), port }

@@ -1,5 +1,6 @@
 import type { Transform } from 'node:stream'
 import type { Gzip, ZlibReset } from 'node:zlib'
+import { ownProperties } from '../own-properties.ts'
 
 /**
  * The content encodings of request bodies, the best one first. If the service refuses an encoding, the next one is
@@ -27,8 +28,8 @@ export type Decompress = (zlib: Zlib, bytes: Uint8Array, maxOutputLength: number
 /** A stream that compresses each chunk written to it into a whole frame. */
 export interface FrameStream {
   readonly stream: Transform
-  /** Prepares the stream for the next frame. Missing if the stream needs no preparation. */
-  readonly reset?: () => void
+  /** Prepares the stream for the next frame. `undefined` if the stream needs no preparation. */
+  readonly reset: (() => void) | undefined
 }
 
 /** Compresses and decompresses in one encoding. `chunkSize` is the size of an output buffer, in bytes. */
@@ -36,8 +37,8 @@ interface Codec {
   readonly compressSync: (zlib: Zlib, bytes: Buffer, chunkSize: number) => Buffer
   readonly createStream: (zlib: Zlib, chunkSize: number) => FrameStream
   readonly decompressSync: Decompress
-  /** Removes the bytes that Node may append to a frame. Missing if Node appends none. */
-  readonly toOneFrame?: (compressed: Buffer) => Buffer
+  /** Removes the bytes that Node may append to a frame. `undefined` if Node appends none. */
+  readonly toOneFrame: ((compressed: Buffer) => Buffer) | undefined
 }
 
 /**
@@ -54,23 +55,27 @@ const level = 1
 /** Every encoding that compresses. The table needs an entry for each name in `encodings`. */
 export const codecs: Readonly<Record<Compressed, Codec>> = {
   zstd: {
-    compressSync: (zlib, bytes, chunkSize) => zlib.zstdCompressSync(bytes, { ...zstdLevel(zlib), chunkSize }),
+    compressSync: (zlib, bytes, chunkSize) =>
+      zlib.zstdCompressSync(bytes, ownProperties({ ...zstdLevel(zlib), chunkSize })),
     createStream: (zlib, chunkSize) => {
       const flush = zlib.constants.ZSTD_e_end
-      return { stream: zlib.createZstdCompress({ ...zstdLevel(zlib), chunkSize, flush }) }
+      const stream = zlib.createZstdCompress(ownProperties({ ...zstdLevel(zlib), chunkSize, flush }))
+      return { stream, reset: undefined }
     },
     decompressSync: (zlib, bytes, maxOutputLength) =>
-      zlib.zstdDecompressSync(bytes, { finishFlush: zlib.constants.ZSTD_e_flush, maxOutputLength }),
+      zlib.zstdDecompressSync(bytes, ownProperties({ finishFlush: zlib.constants.ZSTD_e_flush, maxOutputLength })),
     toOneFrame: withoutEmptyFrame,
   },
   gzip: {
-    compressSync: (zlib, bytes, chunkSize) => zlib.gzipSync(bytes, { level, chunkSize }),
+    compressSync: (zlib, bytes, chunkSize) => zlib.gzipSync(bytes, ownProperties({ level, chunkSize })),
     createStream: (zlib, chunkSize) => {
-      const stream = zlib.createGzip({ level, chunkSize, flush: zlib.constants.Z_FINISH }) as Gzip & ZlibReset
+      const options = ownProperties({ level, chunkSize, flush: zlib.constants.Z_FINISH })
+      const stream = zlib.createGzip(options) as Gzip & ZlibReset
       return { stream, reset: () => stream.reset() }
     },
     decompressSync: (zlib, bytes, maxOutputLength) =>
-      zlib.gunzipSync(bytes, { finishFlush: zlib.constants.Z_SYNC_FLUSH, maxOutputLength }),
+      zlib.gunzipSync(bytes, ownProperties({ finishFlush: zlib.constants.Z_SYNC_FLUSH, maxOutputLength })),
+    toOneFrame: undefined,
   },
 }
 

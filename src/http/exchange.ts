@@ -1,5 +1,6 @@
 import { isPromise } from 'node:util/types'
 import { NativePromise } from '../native-promise.ts'
+import { ownProperties } from '../own-properties.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { monotonicMs } from '../time.ts'
 import { deadline } from '../time-limits.ts'
@@ -25,7 +26,7 @@ export interface Answer {
    * Reason why `body` is incomplete: it exceeds the maximum (`too-long`), or the connection or the time ended before it
    * did (`interrupted`).
    */
-  readonly cut?: 'too-long' | 'interrupted' | undefined
+  readonly cut: 'too-long' | 'interrupted' | undefined
 }
 
 export interface Request {
@@ -92,7 +93,7 @@ export function exchange(
     onResponseStart(_, status, headers) {
       if (isSettled) return // an interceptor of the application has not passed the abort on
       if (status >= 200) {
-        const given = { status, headers }
+        const given = { status, headers: ownProperties(headers) }
         head = given
         if (endMs - monotonicMs() > maxRestMs) {
           stopClock()

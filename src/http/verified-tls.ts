@@ -1,3 +1,4 @@
+import { ownProperties } from '../own-properties.ts'
 import type { Socket } from 'node:net'
 import { SystemDate } from '../time.ts'
 
@@ -28,7 +29,7 @@ export function verifiedTls(tls: ResolvedTls | undefined): ConnectionTls | undef
  * connection without a reason.
  */
 export function expiryHint(tls: ResolvedTls | undefined, nowMs: number): string {
-  const { certExpiresMs = Number.NaN } = tls ?? {}
+  const { certExpiresMs = Number.NaN } = ownProperties(tls ?? {})
   if (!(certExpiresMs <= nowMs)) return '' // NaN also if OpenSSL cannot tell the date
   return `; tls.cert expired on ${new SystemDate(certExpiresMs).toISOString()}: a new shipper is needed, with the renewed certificate`
 }
@@ -40,8 +41,8 @@ export function expiryHint(tls: ResolvedTls | undefined, nowMs: number): string 
  * A worker that is ended during the handshake runs no more JavaScript, so the request would reach an unverified server.
  * A tunnel through a proxy needs no such care: Node hands it out after the verification.
  */
-export function holdUntilVerified(socket: Socket & { readonly encrypted?: boolean }): void {
-  if (!socket.connecting || socket.encrypted !== true) return
+export function holdUntilVerified(socket: Socket): void {
+  if (!socket.connecting || !Object.hasOwn(socket, 'encrypted')) return
   socket.cork()
   socket.once('secureConnect', socket.uncork)
 }

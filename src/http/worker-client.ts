@@ -1,5 +1,6 @@
 import type { MessagePort, Worker } from 'node:worker_threads'
 import { emitWarningNow } from '../accounting/diagnostics.ts'
+import { ownProperties } from '../own-properties.ts'
 import { isOutOfDescriptors } from '../text/out-of-descriptors.ts'
 import { monotonicMs } from '../time.ts'
 import type { Answer } from './exchange.ts'
@@ -48,8 +49,7 @@ export class WorkerHttpClient {
     this.#port = port1
     this.#port.unref()
     this.#receive = receiveMessageOnPort
-    // The worker gets its code as text: a bundled application has no file for it.
-    this.#worker = new Worker(`(${runRequestWorker})()`, {
+    const options = ownProperties({
       eval: true,
       execArgv: [], // otherwise, as with NODE_OPTIONS, the worker would run the modules that the application preloads
       env: workerEnvironment(),
@@ -58,6 +58,8 @@ export class WorkerHttpClient {
       stdout: true, // not piped to the stdout of the process, which would have to be opened first
       stderr: true,
     })
+    // The worker gets its code as text: a bundled application has no file for it.
+    this.#worker = new Worker(`(${runRequestWorker})()`, options)
     this.#worker.on('error', () => {}) // an error must not end a process that goes on
     this.#worker.unref()
   }
@@ -113,7 +115,7 @@ export class WorkerHttpClient {
     this.#seen = Atomics.load(this.#replies, 0)
     this.#hasUnread = false
     for (let next = this.#receive(this.#port); next !== undefined; next = this.#receive(this.#port)) {
-      const { id, answer, error, warning, hasSettled } = next.message
+      const { id, answer, error, warning, hasSettled } = ownProperties(next.message)
       if (warning !== undefined) {
         emitWarningNow(warning)
         continue
@@ -125,7 +127,8 @@ export class WorkerHttpClient {
       if (id === undefined) throw new Error(error?.message)
       const onResult = this.#callbacks.get(id)
       this.#callbacks.delete(id)
-      onResult?.(answer ?? Object.assign(new Error(error?.message), { code: error?.code }))
+      if (answer === undefined) onResult?.(Object.assign(new Error(error?.message), { code: error?.code }))
+      else onResult?.({ ...answer, headers: ownProperties(answer.headers) })
       if (monotonicMs() < untilMs) continue
       this.#hasUnread = true
       return
@@ -177,7 +180,7 @@ function leaveRemovedFolder(): void {
  * application preloads, and the proxies of Node's `fetch`, which take long to load: each request names its own proxy.
  */
 function workerEnvironment(): NodeJS.ProcessEnv {
-  const { NODE_OPTIONS, NODE_USE_ENV_PROXY: _, ...environment } = process.env
+  const { NODE_OPTIONS, NODE_USE_ENV_PROXY: _, ...environment } = ownProperties(process.env)
   const usesSystemCa = process.execArgv.includes('--use-system-ca') || NODE_OPTIONS?.includes('--use-system-ca')
   return usesSystemCa ? { ...environment, NODE_USE_SYSTEM_CA: '1' } : environment
 }

@@ -3,6 +3,7 @@ import type { Credentials } from '../http/credentials.ts'
 import { jsonObject } from '../http/json-object.ts'
 import { withoutTracing } from '../http/without-tracing.ts'
 import { builtinModule } from '../node-version.ts'
+import { ownProperties } from '../own-properties.ts'
 import { delay, monotonicMs, systemTimeMs } from '../time.ts'
 import { OrgError } from './org-error.ts'
 
@@ -164,7 +165,7 @@ async function writeText(path: string, text: string): Promise<void> {
   const written = `${path}.${randomBytes(6).toString('hex')}`
   await withoutTracing(async () => {
     try {
-      await fs.promises.writeFile(written, `${systemTimeMs()} ${text}\n`, { flag: 'wx', mode: 0o600 })
+      await fs.promises.writeFile(written, `${systemTimeMs()} ${text}\n`, ownProperties({ flag: 'wx', mode: 0o600 }))
       await fs.promises.rename(written, path)
     } catch (error) {
       await fs.promises.unlink(written).catch(() => {})
@@ -200,7 +201,7 @@ function isToRead(path: string): boolean {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     }
-    const stat = fs.lstatSync(path, { throwIfNoEntry: false })
+    const stat = fs.lstatSync(path, ownProperties({ throwIfNoEntry: false }))
     if (stat !== undefined && Math.abs(systemTimeMs() - stat.mtimeMs) <= readerMs) return false
     fs.rmSync(path, { force: true })
   }

@@ -3,6 +3,7 @@ import type { ErrorCode } from '../errors.ts'
 import { FieldGuard } from '../fields/field-guard.ts'
 import { shapeOf } from '../fields/field-routes.ts'
 import type { Fields } from '../fields/field-rules.ts'
+import { ownProperties } from '../own-properties.ts'
 import type { NonFinite } from '../record/plain.ts'
 import { quoted, type Redact, toMessageLine } from '../text/short-line.ts'
 import { clearInterval, clearTimeout, setInterval, setTimeout, systemTimeMs } from '../time.ts'
@@ -135,9 +136,9 @@ export class Limits {
 
   constructor(settings: LimitsSettings, deps: LimitsDeps) {
     this.#settings = settings
-    this.#deps = deps
+    this.#deps = ownProperties(deps)
     this.#guard =
-      deps.fields ??
+      this.#deps.fields ??
       new FieldGuard({
         maxFields: Number.POSITIVE_INFINITY,
         overflowField: settings.overflowField,

@@ -1,3 +1,4 @@
+import { propertyOf } from '../own-properties.ts'
 import { isNativeError } from 'node:util/types'
 import { charactersLeft } from './is-plain-data.ts'
 import { effortOfLogCall, sparingly } from './log-calls.ts'
@@ -69,7 +70,7 @@ export function errorFields(error: object): ErrorFields {
     names,
     total: names.length + unread + Math.max(own.length - maxAdded, 0) + Math.max(resultNames.length - maxAdded, 0),
     units: (own.length + resultNames.length) / namesPerUnit + characters / charactersPerUnit,
-    read: name => (result !== undefined && Object.hasOwn(result, name) ? result[name] : source[name]),
+    read: name => (result !== undefined && Object.hasOwn(result, name) ? result[name] : propertyOf(source, name)),
   }
 }
 

@@ -1,3 +1,4 @@
+import { propertyOf } from '../own-properties.ts'
 import { openBatchBytes, reserveStack } from '../stack-reserve.ts'
 import { noteScope } from './both-ways.ts'
 import { eventToJson } from './event-to-line.ts'
@@ -76,14 +77,15 @@ function resourceMember(resource: OtelResource): string {
 
 function scopeMember(scope: OtelScope): string {
   const fields = () => {
-    const { name, version, schemaUrl, attributes, droppedAttributesCount } = scope
+    const { name, version, schemaUrl } = scope
+    const attributes = propertyOf(scope, 'attributes') as OtelScope['attributes']
     noteScope(name)
     return {
       name,
       version,
       schema_url: schemaUrl,
       attributes: attributes && nestAttributes(attributes),
-      dropped_attributes_count: droppedAttributesCount || undefined,
+      dropped_attributes_count: propertyOf(scope, 'droppedAttributesCount') || undefined,
     }
   }
   return member('scope', fields, maxScopeBytes)

@@ -27,6 +27,7 @@ import { IdentifiedIntake } from './intake/identified-intake.ts'
 import { Intake } from './intake/intake.ts'
 import { IntakeDrops } from './intake/intake-drops.ts'
 import type { HoldingStep } from './intake/intake-event.ts'
+import { intakeEvent } from './intake/intake-event.ts'
 import { type NoiseControl, openNoiseControl } from './intake/noise-control.ts'
 import { asSentBy, shapingOf } from './intake/shaping.ts'
 import { type License, openLicense } from './license-limits.ts'
@@ -289,8 +290,7 @@ export class Core {
 
   /** Ships an event of the shipper's own. */
   #shipOwn(dataset: string, event: object, severity: Severity): void {
-    const intake = { event, severity, time: wallClockMs(), resource: undefined, preSerialized: undefined }
-    const reason = this.intake.add(dataset, intake)
+    const reason = this.intake.add(dataset, intakeEvent(event, severity, wallClockMs()))
     if (reason !== undefined) this.intakeDrops.drop(reason, severity)
   }
 

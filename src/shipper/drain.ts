@@ -4,6 +4,7 @@ import type { Batch } from '../batch/batch.ts'
 import type { PieceOrigin } from '../batch/refusals.ts'
 import { pacedFor } from '../delivery/warnings.ts'
 import { type LossWords, outOfTime } from '../exit/drain-at-exit.ts'
+import { ownProperties } from '../own-properties.ts'
 import { monotonicMs } from '../time.ts'
 import { settlesWithin, type TimeLimitOptions } from '../time-limits.ts'
 import type { HeldEvents } from './held-events.ts'
@@ -64,7 +65,8 @@ export class Drain {
    *
    * @param options.onReleased called once the held events are released; it may ship a last event
    */
-  async flushWithin(timeoutMs: number, { onReleased, ...options }: FlushOptions = {}): Promise<boolean> {
+  async flushWithin(timeoutMs: number, given: FlushOptions = {}): Promise<boolean> {
+    const { onReleased, ...options } = ownProperties(given)
     const { spool, batchQueue } = this.#deps.pipeline
     const endMs = monotonicMs() + timeoutMs
     const isDone = (work: Promise<unknown>) => settlesWithin(work, Math.max(endMs - monotonicMs(), 0), options)
@@ -98,10 +100,8 @@ export class Drain {
    * @param options.shipLast ships a last event, once the held events are released or the time is up
    * @param options.isRepeated true if the caller calls again for events that are shipped meanwhile
    */
-  async finish(
-    timeoutMs: number,
-    { isRepeated = false, shipLast, about, loss = outOfTime(timeoutMs) }: FinishOptions,
-  ): Promise<boolean> {
+  async finish(timeoutMs: number, given: FinishOptions): Promise<boolean> {
+    const { isRepeated = false, shipLast, about, loss = outOfTime(timeoutMs) } = ownProperties(given)
     this.#finishing++
     try {
       const { batchQueue, spool } = this.#deps.pipeline
@@ -194,7 +194,7 @@ export class Drain {
   /** Gives up every pending event in this turn: hands it off to the spool, or drops it. */
   dropRemaining(loss: LossWords, about: string): void {
     this.#releaseHeld()
-    this.#giveUp(loss.isWaiting ? this.#explained(loss) : loss, about)
+    this.#giveUp(ownProperties(loss).isWaiting ? this.#explained(loss) : loss, about)
   }
 
   #releaseHeld(): void {
@@ -206,7 +206,9 @@ export class Drain {
    * Gives up the pending events: all of them, or those of the given origins. `kept` events, which were handed off before,
    * are in the same warning. A warning of events that were logged at the end names no number: more of them may follow.
    */
-  #giveUp({ how, remedy, isLoggedAtEnd }: LossWords, about: string, { kept = 0, origins }: GivenUp = {}): void {
+  #giveUp(loss: LossWords, about: string, givenUp: GivenUp = {}): void {
+    const { how, remedy, isLoggedAtEnd } = ownProperties(loss)
+    const { kept = 0, origins } = ownProperties(givenUp)
     const { pipeline, ledger, diagnostics, onEmptied } = this.#deps
     const { pending, handedOff } = ledger
     if (kept === 0 && pending === handedOff) return

@@ -8,6 +8,7 @@ import type { Compression } from '../delivery/compression.ts'
 import { Delivery, type DeliveryDeps, type Exported } from '../delivery/delivery.ts'
 import { RateLimiter } from '../delivery/rate-limiter.ts'
 import type { Answer } from '../http/exchange.ts'
+import { ownProperties } from '../own-properties.ts'
 import type { SpoolCoordinator, SpoolCoordinatorDeps } from './spool-coordinator.ts'
 
 export interface PipelineDeps {
@@ -48,7 +49,8 @@ export interface Pipeline {
   readonly spool: SpoolCoordinator | undefined
 }
 
-export function openPipeline(deps: PipelineDeps): Pipeline {
+export function openPipeline(given: PipelineDeps): Pipeline {
+  const deps = ownProperties(given)
   const { limits, ledger, diagnostics, compression, maxConcurrentRequests, timeField, random = Math.random } = deps
   const memory = new MemoryBudget(deps.maxBufferedBytes, limits.maxBatchBytes)
   const spool = deps.openSpool?.({

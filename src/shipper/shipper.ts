@@ -22,7 +22,7 @@ import { Core } from './core.ts'
 import type { HeldEvents } from './held-events.ts'
 import type { Intake } from './intake/intake.ts'
 import { endlessLogging } from './intake/intake-drops.ts'
-import type { IntakeEvent } from './intake/intake-event.ts'
+import { type IntakeEvent, intakeEvent } from './intake/intake-event.ts'
 import { maxCopyBytes } from './intake/shaping.ts'
 import type { MinSeverity } from './min-severity.ts'
 import type { Room } from './room.ts'
@@ -99,11 +99,9 @@ export class Shipper {
         const fields = this.#fieldsOf(event)
         const severity = levelOf(fields)
         if (this.isBelowMinimum(severity)) return false
-        const time = wallClockMs()
-        return (
-          this.take({ event: fields, logged: event, severity, time, resource: undefined, preSerialized: undefined }) ===
-          undefined
-        )
+        const intake = intakeEvent(fields, severity, wallClockMs())
+        intake.logged = event
+        return this.take(intake) === undefined
       } finally {
         logCalls.depth--
       }
@@ -452,7 +450,7 @@ export class Shipper {
 
   /** Returns the fields of an event as they are sent: the level and the timestamp are among these. */
   #fieldsOf(event: object): object {
-    return hasOtherFields(event) ? this.#core.asSent({ event, resource: undefined }) : event
+    return hasOtherFields(event) ? this.#core.asSent({ event, resource: undefined, wasCut: false }) : event
   }
 
   /** Takes an event that a caller waits for. Returns the reason if the event is dropped. */
@@ -460,16 +458,11 @@ export class Shipper {
     if (!beginLogCall()) return this.dropNested()
     try {
       const fields = this.#fieldsOf(event)
-      return this.take({
-        event: fields,
-        logged: event,
-        severity: levelOf(fields),
-        time: wallClockMs(),
-        resource: undefined,
-        preSerialized: undefined,
-        acknowledgement,
-        isUrgent: true,
-      })
+      const intake = intakeEvent(fields, levelOf(fields), wallClockMs())
+      intake.logged = event
+      intake.acknowledgement = acknowledgement
+      intake.isUrgent = true
+      return this.take(intake)
     } finally {
       logCalls.depth--
     }

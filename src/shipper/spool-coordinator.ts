@@ -7,6 +7,7 @@ import type { BatchQueue } from '../batch/batch-queue.ts'
 import type { MemoryBudget } from '../batch/memory-budget.ts'
 import { readUpTo } from '../batch/spill.ts'
 import type { ResolvedSpool } from '../options/spool-options.ts'
+import { ownProperties } from '../own-properties.ts'
 import type { LostLines } from '../spool/adoption.ts'
 import { DeadLetters } from '../spool/dead-letters.ts'
 import { type Disk, nodeDisk } from '../spool/disk.ts'
@@ -63,11 +64,12 @@ export class SpoolCoordinator {
   #isEmitScheduled = false
 
   constructor(
-    { directory, maxBytes, destination, maxRejectedBytes }: ResolvedSpool,
+    options: ResolvedSpool,
     durability: 'memory' | 'disk',
     deps: SpoolCoordinatorDeps,
     disk: Disk = nodeDisk,
   ) {
+    const { directory, maxBytes, destination, maxRejectedBytes } = ownProperties(options)
     this.#directory = directory
     this.#deps = deps
     this.spool = new Spool({ directory, maxBytes, destination, isWriteThrough: durability === 'disk' }, disk, {
@@ -150,7 +152,8 @@ export class SpoolCoordinator {
     const kept = handedOff === undefined ? batch : nothing
     const spooled = { count: count - kept.count, bytes: byteLength - kept.byteLength }
     if (spooled.count > 0) this.onSpooled({ dataset, ...spooled, isHandedOff: true })
-    if (handedOff === undefined) this.#deps.ledger.handOff({ count: count - batch.count, wasSent })
+    if (handedOff === undefined)
+      this.#deps.ledger.handOff({ count: count - batch.count, settledAgain: undefined, wasSent })
     else this.#deps.ledger.handOff({ count, settledAgain: handedOff - count, wasSent })
     return handedOff !== undefined
   }
@@ -312,8 +315,8 @@ function dropOf({ bySeverity, dataset, wasSent }: Batch, reason: Drop['reason'])
 }
 
 const nothing = { count: 0, byteLength: 0 }
-const full: Loss = { reason: 'spool-full' }
-const vanished: Loss = { reason: 'spool-damaged' }
+const full: Loss = { reason: 'spool-full', status: undefined, serviceReason: undefined }
+const vanished: Loss = { reason: 'spool-damaged', status: undefined, serviceReason: undefined }
 
 const fullRemedy = 'Find out why delivery is slow, or raise spool.maxBytes.'
 

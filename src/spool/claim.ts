@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { ownProperties } from '../own-properties.ts'
 import { systemTimeMs } from '../time.ts'
 import { lockName } from './file-names.ts'
 import { hasSocket, isOwnerAlive, LivenessSocket, removeDeadSockets } from './liveness-socket.ts'
@@ -65,7 +66,7 @@ export async function isClaimed(path: string): Promise<boolean> {
  * @throws any error from the disk, for example if another process has adopted the directory in between: then it stays
  */
 export function removeDirectory(path: string): void {
-  if (!hasSocket(path)) fs.rmSync(join(path, lockName), { force: true })
+  if (!hasSocket(path)) fs.rmSync(join(path, lockName), ownProperties({ force: true }))
   fs.rmdirSync(path)
 }
 

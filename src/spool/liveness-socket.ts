@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { withoutTracing } from '../http/without-tracing.ts'
 import { outsideRequests } from '../outside-requests.ts'
+import { ownProperties } from '../own-properties.ts'
 import { isSocketName, socketName } from './file-names.ts'
 import { fs, identityOf, ownerOnly } from './node-fs.ts'
 
@@ -39,7 +40,7 @@ export class LivenessSocket {
     try {
       // Exclusive: otherwise, in a cluster, the primary process would listen in place of its worker.
       withShortPath(directory, short => {
-        outsideRequests(() => server.listen({ path: join(short, name), exclusive: true }))
+        outsideRequests(() => server.listen(ownProperties({ path: join(short, name), exclusive: true })))
       })
       if (!server.listening) return undefined
       fs.chmodSync(path, ownerOnly)

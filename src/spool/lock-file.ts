@@ -1,4 +1,5 @@
 import { isOurs, UnsafePath } from '../files/private-directory.ts'
+import { ownProperties } from '../own-properties.ts'
 import { fs, identityIn, identityOf, noFollow, ownerOnly } from './node-fs.ts'
 
 const { constants } = fs
@@ -45,7 +46,7 @@ export class LockFile {
     }
     let database: Database | undefined
     try {
-      database = new (sqlite().DatabaseSync)(path, { timeout: 0 })
+      database = new (sqlite().DatabaseSync)(path, ownProperties({ timeout: 0 }))
       // With the journal in memory, a transaction makes no file of its own.
       database.exec(`PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; PRAGMA busy_timeout = ${renewWaitMs}`)
     } catch (error) {
@@ -131,7 +132,7 @@ function makeFile(path: string): boolean {
  * and write to a file that has other names, too.
  */
 function ownFileAt(path: string): string | undefined {
-  const stat = fs.lstatSync(path, { throwIfNoEntry: false })
+  const stat = fs.lstatSync(path, ownProperties({ throwIfNoEntry: false }))
   if (!stat?.isFile() || stat.nlink > 1 || !isOurs(stat.uid)) return undefined
   return identityIn(stat)
 }

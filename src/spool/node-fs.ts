@@ -1,4 +1,5 @@
 import { builtinModule } from '../node-version.ts'
+import { ownProperties } from '../own-properties.ts'
 
 /** Not by `import`, which reads every export of the module (1 ms), and so loads parts that are never needed. */
 export const fs = builtinModule('node:fs')
@@ -26,7 +27,7 @@ export function identityIn({ dev, ino }: { readonly dev: number; readonly ino: n
  */
 export function statOf(path: string): { readonly identity: string; readonly bytes: number } | undefined {
   try {
-    const stat = fs.lstatSync(path, { throwIfNoEntry: false })
+    const stat = fs.lstatSync(path, ownProperties({ throwIfNoEntry: false }))
     return stat && { identity: identityIn(stat), bytes: stat.size }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined

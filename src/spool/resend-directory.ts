@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { assertPrivate, isOurs, UnsafePath } from '../files/private-directory.ts'
+import { ownProperties } from '../own-properties.ts'
 import { adopt, type Claim, removeDirectory } from './claim.ts'
 import {
   isTorn,
@@ -231,7 +232,7 @@ function moveIfThere(from: string, to: string): boolean {
  * @throws UnsafePath if the file is a link or a pipe, belongs to another user, has a second name, or is too large to read
  */
 function isOwnFile(path: string): boolean {
-  const stat = fs.lstatSync(path, { throwIfNoEntry: false })
+  const stat = fs.lstatSync(path, ownProperties({ throwIfNoEntry: false }))
   if (stat === undefined) return false
   if (stat.size > maxLettersBytes) throw tooLarge(path)
   if (stat.isFile() && isOurs(stat.uid) && stat.nlink === 1) return true

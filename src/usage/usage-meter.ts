@@ -1,4 +1,5 @@
 import { type Severity, severities } from '../accounting/severity.ts'
+import { ownProperties } from '../own-properties.ts'
 import { type Attribute, ByteSlots } from './byte-slots.ts'
 import { type DatasetCount, DatasetUsage } from './dataset-usage.ts'
 import { Fingerprints, fingerprintOf, hashOfLevel, maxFormChars } from './fingerprint.ts'
@@ -70,8 +71,8 @@ export class UsageMeter {
   #taken: TakenCounts | undefined
 
   constructor(deps: UsageMeterDeps) {
-    this.#deps = deps
-    this.#random = deps.random ?? Math.random
+    this.#deps = ownProperties(deps)
+    this.#random = this.#deps.random ?? Math.random
     this.#slots = this.#newSlots()
     this.#sinceMs = deps.nowMs()
   }

@@ -78,7 +78,7 @@ describe('a batch', () => {
     batch.reloadNow(MiB)
     const [left, right] = batch.split()
     expect([left.hasSingleOwner, right.hasSingleOwner]).toEqual([false, false])
-    left.settle(line => (line === 1 ? { reason: 'rejected' } : undefined))
+    left.settle(line => (line === 1 ? { reason: 'rejected', status: undefined, serviceReason: undefined } : undefined))
     expect(fates.map(({ pending, lost }) => [pending, lost])).toEqual([
       [0, 0],
       [0, 1],
@@ -86,7 +86,7 @@ describe('a batch', () => {
     ])
     const [first, last] = right.split()
     expect([first.hasSingleOwner, last.hasSingleOwner]).toEqual([false, true])
-    first.settle(() => ({ reason: 'rejected' }))
+    first.settle(() => ({ reason: 'rejected', status: undefined, serviceReason: undefined }))
     last.settle()
     expect([three.pending, three.lost]).toEqual([0, 0])
   })

@@ -7,7 +7,7 @@ import { cpuMs } from '../support/cpu-ms.ts'
 
 const now = Date.parse('2026-11-21T12:00:00Z')
 const outcome = (status: number, body: string | Uint8Array = '', headers: Record<string, string> = {}) =>
-  answerToOutcome({ status, headers, body: Buffer.from(body as string) }, 10, now)
+  answerToOutcome({ status, headers, body: Buffer.from(body as string), cut: undefined }, 10, now)
 
 /** A body that refuses two of ten events, and the part of it that has arrived. */
 const refusal = JSON.stringify({
@@ -111,7 +111,7 @@ describe('the outcome of an answer', () => {
     const body = Buffer.from(JSON.stringify({ failed: 8000, failures }))
     const secret = new Secret('xaat-1234-5678')
     let redactedChars = 0
-    const found = answerToOutcome({ status: 200, headers: {}, body }, 8000, now, text => {
+    const found = answerToOutcome({ status: 200, headers: {}, body, cut: undefined }, 8000, now, text => {
       redactedChars += text.length
       return secret.replacedIn(text, '***')
     })
@@ -169,7 +169,7 @@ describe('the outcome of an answer', () => {
     const [events, start] = [100_000, '{"failed":2,"failures":[{"timestamp":"T1","error":"a, [b"}],"more":']
     const rest = ['[', '{}', '""', '0'].map(value => `${value},`.repeat(4_000_000))
     for (const text of ['['.repeat(16_000_000), ...rest.map(values => `[${values}0]}`)]) {
-      const answer = { status: 200, headers: {}, body: Buffer.from(start + text) }
+      const answer = { status: 200, headers: {}, body: Buffer.from(start + text), cut: undefined }
       let outcome: Outcome | undefined
       const usedMs = cpuMs(() => {
         outcome = answerToOutcome(answer, events, now)

@@ -500,7 +500,7 @@ describe('with a turn among processes that agree', () => {
   /** Returns a process with one request in two seconds, of which the last one started at 10,000, and an agreement then. */
   const inTurn = (moveMs: number) => {
     const pace = paced(5)
-    const agreed = { requestsPerSecond: 0.5, refusedPart: 0.01, sinceRefusedMs: 1000 }
+    const agreed = { requestsPerSecond: 0.5, refusedPart: 0.01, sinceRefusedMs: 1000, turn: undefined }
     pace.agreeOn(9990, agreed)
     pace.onStart(10_000)
     pace.onAnswer(10_010, accepted)

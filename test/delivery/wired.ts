@@ -115,7 +115,7 @@ export function pipelineTo(
 /** Returns the answer behind an outcome; `undefined` if there was none. */
 function answerWith(outcome: Outcome): Answer | undefined {
   const status = 'status' in outcome ? outcome.status : 200
-  return status === undefined ? undefined : { status, headers: {}, body: new Uint8Array() }
+  return status === undefined ? undefined : { status, headers: {}, body: new Uint8Array(), cut: undefined }
 }
 
 /** Returns the numbers of the lines, in the order of logging. */

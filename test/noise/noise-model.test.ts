@@ -7,7 +7,7 @@ import { MemoryBudget } from '../../src/batch/memory-budget.ts'
 import { eventToLine } from '../../src/record/event-to-line.ts'
 import { HeldEvents } from '../../src/shipper/held-events.ts'
 import { Collapse } from '../../src/shipper/intake/collapse.ts'
-import type { IntakeEvent } from '../../src/shipper/intake/intake-event.ts'
+import { type IntakeEvent, intakeEvent } from '../../src/shipper/intake/intake-event.ts'
 import { TraceHold } from '../../src/shipper/intake/trace-hold.ts'
 import { cpuMs } from '../support/cpu-ms.ts'
 import { lineOf } from '../support/line-of.ts'
@@ -17,13 +17,7 @@ import { until } from '../support/until.ts'
 
 type Fields = Record<string, unknown>
 
-const intakeOf = (event: Fields, severity: Severity): IntakeEvent => ({
-  event,
-  severity,
-  time: 1_700_000_000_000,
-  resource: undefined,
-  preSerialized: undefined,
-})
+const intakeOf = (event: Fields, severity: Severity): IntakeEvent => intakeEvent(event, severity, 1_700_000_000_000)
 
 /** Held events as the shipper has them, with a queue that accepts everything. */
 function heldEventsOf(maxBytes = 64 * 1_048_576) {

@@ -1,4 +1,5 @@
 import { type Severity, severityOfLevel } from '../../accounting/severity.ts'
+import { type IntakeEvent, intakeEvent } from '../../shipper/intake/intake-event.ts'
 import { systemTimeMs } from '../../time.ts'
 import { severityOf } from './severity-of.ts'
 import { timeOf } from './time-of.ts'
@@ -14,17 +15,6 @@ export interface LinesToEventsOptions {
   readonly fields: ReadonlyMap<string, string>
   /** The only field that holds the time of an event; `undefined` for the usual fields. */
   readonly timeField: string | undefined
-}
-
-/** An event for the intake of a shipper. */
-export interface LineEvent {
-  readonly event: object
-  readonly severity: Severity
-  readonly time: number | readonly [number, number]
-  /** The members that are added to the event, as bytes that replace the closing brace of its JSON. */
-  readonly resource: Uint8Array
-  readonly preSerialized: string | undefined
-  readonly keepsText: true
 }
 
 const byteOrderMark = '\ufeff'
@@ -62,7 +52,7 @@ export class LinesToEvents {
   }
 
   /** Returns the event of the next line, or `undefined` if the line is blank. */
-  next(line: string): LineEvent | undefined {
+  next(line: string): IntakeEvent | undefined {
     this.lines++
     const trimmed = line.trim()
     if (trimmed === '') {
@@ -77,28 +67,21 @@ export class LinesToEvents {
     return this.#ofText(line)
   }
 
-  #ofObject(event: Readonly<Record<string, unknown>>, text: string): LineEvent {
+  #ofObject(event: Readonly<Record<string, unknown>>, text: string): IntakeEvent {
     const severity = severityOf(event)
-    return {
-      event,
-      severity: severity ?? this.#defaultSeverity,
-      time: timeOf(event, this.#options.timeField) ?? systemTimeMs(),
-      resource: this.#tailFor(event, severity !== undefined || Object.hasOwn(event, 'level')),
-      preSerialized: isEmpty(event) ? undefined : text,
-      keepsText: true,
-    }
+    const time = timeOf(event, this.#options.timeField) ?? systemTimeMs()
+    const intake = intakeEvent(event, severity ?? this.#defaultSeverity, time)
+    intake.resource = this.#tailFor(event, severity !== undefined || Object.hasOwn(event, 'level'))
+    intake.preSerialized = isEmpty(event) ? undefined : text
+    intake.keepsText = true
+    return intake
   }
 
-  #ofText(line: string): LineEvent {
+  #ofText(line: string): IntakeEvent {
     const event = { message: line.startsWith(byteOrderMark) ? line.slice(1) : line }
-    return {
-      event,
-      severity: this.#defaultSeverity,
-      time: systemTimeMs(),
-      resource: this.#tailFor(event, false),
-      preSerialized: undefined,
-      keepsText: true,
-    }
+    const intake = intakeEvent(event, this.#defaultSeverity, systemTimeMs())
+    intake.resource = this.#tailFor(event, false)
+    return intake
   }
 
   #tailFor(event: object, hasLevel: boolean): Uint8Array {

@@ -1,5 +1,6 @@
 import type { Severity } from '../../accounting/severity.ts'
 import { NativePromise } from '../../native-promise.ts'
+import { ownProperties } from '../../own-properties.ts'
 import { eventIdentity } from '../../record/event-identity.ts'
 import type { Line } from '../../record/event-to-line.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
@@ -7,7 +8,7 @@ import { keptBytes } from '../../record/kept-bytes.ts'
 import { fewCallsBytes, openBatchBytes, reserveStack } from '../../stack-reserve.ts'
 import { clearTimeout, monotonicMs, setTimeout } from '../../time.ts'
 import type { HeldEvents, HeldSource } from '../held-events.ts'
-import type { HoldingStep, IntakeEvent } from './intake-event.ts'
+import { type HoldingStep, type IntakeEvent, intakeEvent } from './intake-event.ts'
 import { eventTime, later, repeatSummary } from './repeat-summary.ts'
 import { EndedWindows, type EventTime, type RepeatWindow, RepeatWindows } from './repeat-windows.ts'
 
@@ -62,8 +63,8 @@ export class Collapse implements HeldSource {
   #release: PromiseWithResolvers<void> | undefined
 
   constructor(deps: CollapseDeps) {
-    this.#deps = deps
-    this.#nowMs = deps.nowMs ?? monotonicMs
+    this.#deps = ownProperties(deps)
+    this.#nowMs = this.#deps.nowMs ?? monotonicMs
     this.#windows = new RepeatWindows(deps.windowMs, window => this.#due.add(window))
   }
 
@@ -167,7 +168,9 @@ export class Collapse implements HeldSource {
     const { event, time } = repeatSummary(json.toString(), window, timeField)
     this.#summaries--
     heldEvents.unhold(bytes)
-    passOn(dataset, { event, severity, time, resource, preSerialized: undefined })
+    const summary = intakeEvent(event, severity, time)
+    summary.resource = resource
+    passOn(dataset, summary)
     this.#removeIfDone()
     if (this.#due.count > 0) return
     this.#release?.resolve()

@@ -4,7 +4,7 @@ import type { Acknowledgement } from '../../batch/acknowledgements.ts'
 import type { NonFinite } from '../../record/plain.ts'
 import { tailFields } from '../../record/resource-tail.ts'
 
-/** An event on its way into the core, whichever way it came. */
+/** An event on its way into the core, whichever way it came. `intakeEvent` creates it. */
 export interface IntakeEvent {
   /** The event's fields. Replace them by `replaceFields` only. */
   event: object
@@ -12,7 +12,7 @@ export interface IntakeEvent {
    * The object that was logged, if it is another one: the fields of a Map, for example, are in `event`. The functions
    * `dataset` and `sample` get this object, unless a step has changed the event.
    */
-  logged?: object | undefined
+  logged: object | undefined
   severity: Severity
   /** Time of an event without a timestamp of its own: milliseconds since the epoch, or seconds and nanoseconds. */
   readonly time: number | readonly [number, number]
@@ -21,13 +21,32 @@ export interface IntakeEvent {
   /** The result of `JSON.stringify` for the fields, if the caller has it and they are plain data. */
   preSerialized: string | undefined
   /** True if the line must have `preSerialized` as it is, unless the event is changed or does not fit. */
-  readonly keepsText?: true
+  keepsText: boolean
   /** True if the event was cut when it was copied, and counts as cut. */
-  wasCut?: boolean
+  wasCut: boolean
   /** Learns what becomes of the event, if a caller waits for that. */
-  readonly acknowledgement?: Acknowledgement | undefined
+  acknowledgement: Acknowledgement | undefined
   /** True if no step may hold the event back, because its caller waits until the service has taken it. */
-  readonly isUrgent?: true
+  isUrgent: boolean
+}
+
+/**
+ * Creates an event with every member its own. A missing member would be read from `Object.prototype`, to which the
+ * application may have added one of that name.
+ */
+export function intakeEvent(event: object, severity: Severity, time: IntakeEvent['time']): IntakeEvent {
+  return {
+    event,
+    logged: undefined,
+    severity,
+    time,
+    resource: undefined,
+    preSerialized: undefined,
+    keepsText: false,
+    wasCut: false,
+    acknowledgement: undefined,
+    isUrgent: false,
+  }
 }
 
 /**

@@ -2,6 +2,7 @@ import type { Diagnostics } from '../../accounting/diagnostics.ts'
 import { withSamplingRate } from '../../accounting/sampling-rate.ts'
 import { kindOf } from '../../options/described.ts'
 import { isRate, type ResolvedSample, type SampleFunction } from '../../options/shaping-options.ts'
+import { ownProperties } from '../../own-properties.ts'
 import { type AsSent, changedFields } from './event-fields.ts'
 import { problemOf, thrownBy, warnOfHook } from './hooks.ts'
 import { type EarlyStep, type IntakeEvent, replaceFields, wholeEvent } from './intake-event.ts'
@@ -16,7 +17,7 @@ interface SampleDeps {
 
 /** Drops events by their rate, and marks the events that are kept. */
 export function sampleStep({ rates, by }: ResolvedSample, deps: SampleDeps): EarlyStep {
-  const { asSent, random = Math.random } = deps
+  const { asSent, random = Math.random } = ownProperties(deps)
   return intake => {
     const rate = typeof rates === 'function' ? askedRate(rates, intake, deps.diagnostics) : rates[intake.severity]
     if (rate === 1) return undefined

@@ -1,5 +1,6 @@
 import { type Severity, severities } from '../../accounting/severity.ts'
 import type { ResolvedHold } from '../../options/noise-options.ts'
+import { ownProperties } from '../../own-properties.ts'
 import type { Line } from '../../record/event-to-line.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
 import { keptBytes } from '../../record/kept-bytes.ts'
@@ -7,7 +8,7 @@ import { openBatchBytes, reserveStack } from '../../stack-reserve.ts'
 import { clearTimeout, monotonicMs, setTimeout } from '../../time.ts'
 import { type HeldEvents, heldOverheadBytes } from '../held-events.ts'
 import { type HeldEvent, HeldTraces } from './held-traces.ts'
-import type { HoldingStep, IntakeEvent } from './intake-event.ts'
+import { type HoldingStep, type IntakeEvent, intakeEvent } from './intake-event.ts'
 import { lateTime, timeMsOf } from './late-time.ts'
 import { traceIdOf } from './trace-id.ts'
 
@@ -50,8 +51,8 @@ export class TraceHold {
   #timer: NodeJS.Timeout | undefined
 
   constructor(deps: TraceHoldDeps) {
-    this.#deps = deps
-    this.#nowMs = deps.nowMs ?? monotonicMs
+    this.#deps = ownProperties(deps)
+    this.#nowMs = this.#deps.nowMs ?? monotonicMs
     this.#below = severities.indexOf(deps.options.below)
     this.#trigger = severities.indexOf(deps.options.trigger)
     this.#traces = new HeldTraces(deps.options.maxAgeMs)
@@ -150,11 +151,14 @@ export class TraceHold {
   #passOn({ json, dataset, severity, resource, timeMs, bytes, wasStubbed, wasCut }: HeldEvent): void {
     const { heldEvents, passOn, altered } = this.#deps
     const preSerialized = json.toString()
-    const event = JSON.parse(preSerialized) as object
+    const intake = intakeEvent(JSON.parse(preSerialized), severity, lateTime(timeMs))
+    intake.resource = resource
+    intake.preSerialized = preSerialized
+    intake.wasCut = wasCut
     if (wasStubbed) altered.stubbed++
     if (wasCut) altered.cut++
     heldEvents.unhold(bytes - heldOverheadBytes)
-    passOn(dataset, { event, severity, time: lateTime(timeMs), resource, preSerialized, wasCut })
+    passOn(dataset, intake)
   }
 
   #dropOldest(): void {

@@ -22,7 +22,7 @@ export function transformStep(
   { diagnostics, asSent, altered }: TransformDeps,
 ): EarlyStep {
   return intake => {
-    const { wasCut = false } = intake
+    const { wasCut } = intake
     const tail = intake.resource && frozenTailFields(intake.resource)
     const alteredHere = { stubbed: 0, cut: 0 }
     const given: Fields = Object.assign(copiedEvent(intake, asSent, alteredHere), tail)
