@@ -2,7 +2,11 @@
  * An application may load a library that adds to `Object.prototype`, or may be attacked in this way. Inherited
  * properties are no options.
  */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import { startEmulator } from '../src/emulator.ts'
 import { createShipper, type ShipperOptions } from '../src/index.ts'
 import { resolveOptions } from '../src/options/resolve.ts'
 import { resolveClientOptions } from '../src/org/resolve-client-options.ts'
@@ -278,4 +282,88 @@ describe('a logged event', () => {
     expect(stderr).toBe('')
     expect(JSON.parse(stdout).map((line: string) => JSON.parse(line))).toMatchObject([{ message: 'text' }, { n: 2 }])
   })
+})
+
+/** Optional members of objects within this package, and options that it passes to Node. */
+const optionalMembers = [
+  'acknowledgement keepsText logged wasCut isUrgent preSerialized', // of an event
+  'answer asAccepted cut doubt errorType retryAfterMs unanswered mayBeForEvents probeAfterMs hasTimedOut isTrial', // of an attempt
+  'limit limitPerSecond remaining resetMs turn trial', // of a rate
+  'isRepeated keepsAlive kept loss onReleased origins shipLast isWaiting isLoggedAtEnd', // of a flush or an end
+  'isAtIntake isIntended isRefused settledAgain without isAccepted serviceReason', // of a loss
+  'nowMs random rateLimiter openSpool onAdopted onRoom maxRejectedBytes reset toOneFrame encrypted deno certExpiresMs', // of parts
+  'attributes code droppedAttributesCount errors', // of what is logged
+  'HTTP_PROXY http_proxy bigint dictionary finishFlush limits maxOutputLength memLevel readOnly recursive exclusive', // of Node
+]
+  .join(' ')
+  .split(' ')
+/** Node itself, Winston and OpenTelemetry's SDK read these, so that an accessor must not throw. */
+const readByOthers = new Set('attributes code droppedAttributesCount errors bigint recursive limit trial reset kept'.split(' '))
+
+describe('the way of an event', () => {
+  it.each(['text', 'function', 'object', 'true', 'number', 'accessor'])(
+    'obeys no member of Object.prototype: %s',
+    async kind => {
+      await using emulator = await startEmulator()
+      emulator.faults.answerNext(1, { status: 503 })
+      const directory = await mkdtemp(join(tmpdir(), 'logferry-polluted-'))
+      const names = kind === 'accessor' ? optionalMembers.filter(name => !readByOthers.has(name)) : optionalMembers
+      const { code, stdout, stderr } = await runScript(`
+        import winston from 'winston'
+        import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs'
+        import { createShipper } from './dist/index.js'
+        import { LogferryTransport } from './dist/winston.js'
+        import { LogferryLogRecordExporter, LogferryLogRecordProcessor } from './dist/otel.js'
+
+        const kind = ${JSON.stringify(kind)}
+        const values = { text: 'polluted', function: () => 'polluted', object: { polluted: 1 }, true: true, number: 7 }
+        for (const name of ${JSON.stringify(names)}) {
+          const own = value => ({ value, writable: true, enumerable: true, configurable: true })
+          Object.defineProperty(Object.prototype, name, kind === 'accessor' ? {
+            get() { throw new Error('polluted ' + name) },
+            set(value) { Object.defineProperty(this, name, own(value)) },
+          } : { value: values[kind], writable: true, configurable: true })
+        }
+        const service = { baseUrl: ${JSON.stringify(emulator.url)}, token: ${JSON.stringify(emulator.token)}, dataset: 'd' }
+        const kinds = {
+          memory: { ...service, maxRetryDelayMs: 10 },
+          disk: { ...service, durability: 'disk', spool: { directory: ${JSON.stringify(directory)} } },
+        }
+        for (const [kind, options] of Object.entries(kinds)) {
+          const shipper = createShipper(options)
+          const transport = new LogferryTransport({ shipper })
+          const logger = winston.createLogger({ transports: [transport] })
+          const processors = [
+            new LogferryLogRecordProcessor({ shipper }),
+            new BatchLogRecordProcessor({ exporter: new LogferryLogRecordExporter({ shipper }) }),
+          ]
+          const provider = new LoggerProvider({ processors })
+          await shipper.shipAndConfirm({ id: kind + '-confirmed' })
+          shipper.ship({ id: kind + '-shipped', level: 'error', error: new Error('e') })
+          logger.info(kind + '-winston')
+          provider.getLogger('l').emit({ body: kind + '-otel', attributes: {} })
+          const { complete } = await shipper.flush()
+          await provider.shutdown()
+          await new Promise(resolve => { logger.on('finish', resolve).end() })
+          await shipper.close()
+          const { pending, dropped } = shipper.stats()
+          if (!complete || pending > 0 || dropped > 0) console.log('not delivered', kind, pending, dropped)
+        }
+        createShipper(service).ship({ id: 'natural-end' })
+        const atExit = createShipper({ ...service, compression: 'none' })
+        process.on('beforeExit', () => { atExit.ship({ id: 'exit' }); process.exit() })`)
+      await rm(directory, { recursive: true })
+      const events = emulator.lines('d').map(line => JSON.parse(line) as Record<string, unknown>)
+      const ids = events.map(({ id, message }) => id ?? message)
+      const perKind = ['confirmed', 'shipped', 'winston', 'otel', 'otel'] // by the processor, and by the exporter
+      const expected = ['memory', 'disk'].flatMap(one => perKind.map(name => `${one}-${name}`))
+      expect({ code, stdout, stderr, ids: ids.sort() }).toEqual({
+        code: 0,
+        stdout: '',
+        stderr: '',
+        ids: [...expected, 'natural-end', 'exit'].sort(),
+      })
+      expect(JSON.stringify(events)).not.toContain('polluted')
+    },
+  )
 })
