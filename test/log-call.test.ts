@@ -1,6 +1,6 @@
 import { LoggerProvider } from '@opentelemetry/sdk-logs'
 import fc from 'fast-check'
-import { describe, expect, it, test } from 'vitest'
+import { describe, expect, it, test, vi } from 'vitest'
 import winston from 'winston'
 import type { Shipper, ShipperOptions } from '../src/index.ts'
 import { LogferryLogRecordProcessor } from '../src/otel.ts'
@@ -403,6 +403,20 @@ describe('the names of a large object are listed at most twice', () => {
     shipping.ship(options).ship({ message: 'm', list: Array(1000).fill(proxy), proxy })
     expect(listings).toBeLessThanOrEqual(2)
   })
+})
+
+it.each([
+  ['an event', {}],
+  ['a redacted event', { redact: ['secret'] }],
+])('the names of %s that is too large are listed once', async (_, options) => {
+  await using shipping = await startShipping()
+  const shipper = shipping.ship(options)
+  const event = Object.fromEntries(Array.from({ length: 200_000 }, (_, i) => [`name${i}`, i]))
+  const keys = vi.spyOn(Object, 'keys')
+  shipper.ship(event)
+  const listings = keys.mock.calls.filter(([listed]) => listed === event).length
+  keys.mockRestore()
+  expect(listings).toBe(1)
 })
 
 it('waits for a few slow getters, and leaves out the rest', async () => {

@@ -1,5 +1,5 @@
-import { propertyOf } from '../own-properties.ts'
 import { isNativeError } from 'node:util/types'
+import { propertyOf } from '../own-properties.ts'
 import { charactersLeft } from './is-plain-data.ts'
 import { effortOfLogCall, sparingly } from './log-calls.ts'
 import { handleRejection } from './unheard-rejection.ts'

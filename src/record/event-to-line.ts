@@ -156,7 +156,12 @@ function writeLine(
   if (!write(writer, event, maxEventBytes, nonFinite, written)) {
     const effort = effortOfLogCall()
     effort.spendTime(writer.slowMs)
-    writeCopy(writer, eventToPlain(event, maxEventBytes, effort, altered, nonFinite), maxEventBytes, altered)
+    writeCopy(
+      writer,
+      eventToPlain(event, maxEventBytes, effort, altered, nonFinite, writer.names),
+      maxEventBytes,
+      altered,
+    )
   }
   const length = writer.end(tail)
   return { bytes: writer.bytes, length }

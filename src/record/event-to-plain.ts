@@ -20,6 +20,7 @@ const keptFields = ['level', 'message', 'trace_id', 'span_id', 'trace_flags', 'l
  * a text becomes its `message`, any other value its `body`.
  *
  * @param maxBytes maximum bytes of JSON that will be sent
+ * @param names the names of the event, if they have just been listed
  */
 export function eventToPlain(
   event: unknown,
@@ -27,10 +28,11 @@ export function eventToPlain(
   effort: Effort,
   altered: Alterations,
   nonFinite: NonFinite = 'null',
+  names?: readonly string[],
 ): PlainCopy {
   try {
     const copy = new SafeCopy(maxBytes, effort, nonFinite)
-    const fields = asObject(copy.of(event, keptFields))
+    const fields = asObject(copy.of(event, keptFields, names))
     if (copy.stubbed) altered.stubbed++
     return { fields, isWhole: !copy.cut }
   } catch {

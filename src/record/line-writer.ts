@@ -70,6 +70,8 @@ export class LineWriter {
    * in a variable, which is faster, and adds them at its end.
    */
   #members = 0
+  /** Names of the last event, if it is wide and could not be written. Its copy need not list them again. */
+  names: readonly string[] | undefined
   #isTimed = false
   #nonFinite: NonFinite = 'null'
   readonly #clock = new ReadingClock()
@@ -151,11 +153,14 @@ export class LineWriter {
     this.#members = 0
     this.#clock.begin()
     this.#learned.renew()
+    this.names = undefined
     try {
-      return this.#isAt(isRecord(event) ? this.#writeEvent(event) : failed)
+      if (!this.#isAt(isRecord(event) ? this.#writeEvent(event) : failed)) return false
     } catch {
       return false // an accessor or a proxy threw
     }
+    this.names = undefined
+    return true
   }
 
   #isAt(end: number): boolean {
@@ -167,6 +172,7 @@ export class LineWriter {
 
   #writeEvent(event: Record<string, unknown>): number {
     const names = wideNames(event)
+    this.names = names
     return names === undefined
       ? this.#writeRecord(event, this.#start, 0, this.#learned.root)
       : this.#writeWide(event, names, this.#start)

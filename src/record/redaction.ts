@@ -237,7 +237,7 @@ export class Redaction implements RedactionRules {
     }
     // The writer's copy of the head: an event that was logged meanwhile has overwritten the head itself.
     const ownHead = head && Buffer.from(writer.bytes.subarray(0, headLength))
-    const copy = this.#copy(eventToPlain(event, maxEventBytes, effortOfLogCall(), altered, nonFinite))
+    const copy = this.#copy(eventToPlain(event, maxEventBytes, effortOfLogCall(), altered, nonFinite, writer.names))
     return copyToLine(copy, ownHead, tail, maxBytes, altered)
   }
 

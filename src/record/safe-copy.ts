@@ -79,8 +79,13 @@ export class SafeCopy {
     this.#effort = effort
   }
 
-  /** Copies an event. Fields named in `kept` are copied even if they would be left out. */
-  of(event: unknown, kept: readonly string[]): Plain {
+  /**
+   * Copies an event. Fields named in `kept` are copied even if they would be left out.
+   *
+   * @param names the names of the event, if they have just been listed
+   */
+  of(event: unknown, kept: readonly string[], names?: readonly string[]): Plain {
+    if (names !== undefined) this.#names.set(event as object, names)
     // Each member takes at least one byte, so more members than `maxBytes` cannot fit.
     const reserve = this.#effort.limitTo(this.#maxBytes)
     this.#original = typeof event === 'object' && event !== null ? originalOf(event) : undefined
