@@ -87,6 +87,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
       'accounting/severity',
       'native-promise',
       'node-version',
+      'own-properties',
       'stack-reserve',
       'text/kind-of-thrown',
       'text/kind-of-value',
@@ -150,7 +151,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
     parts: ['accounting/diagnostics', 'errors', 'native-promise', 'own-properties', 'text/', 'time', 'time-limits'],
   },
   // The ground floor
-  'accounting/': { parts: ['errors', 'native-promise', 'outcome', 'own-listeners', 'text/', 'time'] },
+  'accounting/': { parts: ['errors', 'native-promise', 'outcome', 'own-listeners', 'own-properties', 'text/', 'time'] },
   outcome: { parts: [] },
   errors: { parts: ['text/'] },
   'own-listeners': { parts: [] },
@@ -161,10 +162,10 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'native-promise': { parts: [] },
   'outside-requests': { parts: ['node-version'] },
   'node-version': { parts: [] },
-  'files/': { parts: ['node-version', 'time'] },
+  'files/': { parts: ['node-version', 'own-properties', 'time'] },
   'number-ranges': { parts: [] },
   'numbered-uid': { parts: [] },
-  'time-limits': { parts: ['native-promise', 'time'] },
+  'time-limits': { parts: ['native-promise', 'own-properties', 'time'] },
 }
 
 /** Arrows that are forbidden for types as well: the first part must not know that the second exists. */

@@ -298,7 +298,9 @@ const optionalMembers = [
   .join(' ')
   .split(' ')
 /** Node itself, Winston and OpenTelemetry's SDK read these, so that an accessor must not throw. */
-const readByOthers = new Set('attributes code droppedAttributesCount errors bigint recursive limit trial reset kept'.split(' '))
+const readByOthers = new Set(
+  'attributes code droppedAttributesCount errors bigint recursive limit trial reset kept'.split(' '),
+)
 
 describe('the way of an event', () => {
   it.each(['text', 'function', 'object', 'true', 'number', 'accessor'])(

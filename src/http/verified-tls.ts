@@ -1,5 +1,5 @@
-import { ownProperties } from '../own-properties.ts'
 import type { Socket } from 'node:net'
+import { ownProperties } from '../own-properties.ts'
 import { SystemDate } from '../time.ts'
 
 /** The option `tls` as texts, which can be passed to a worker. */
