@@ -71,10 +71,12 @@ function installExitHooks(): void {
     exitDrain = new ExitDrain()
     warnAtOnce()
   }
-  if (isDeno) installDenoHooks()
+  if (isDeno()) installDenoHooks()
 }
 
-const isDeno = Object.hasOwn(process.versions, 'deno')
+function isDeno(): boolean {
+  return Object.hasOwn(process.versions, 'deno')
+}
 
 /** Applications that load this package again and again, as test runners do, would collect listeners. */
 function removeIfUnused(): void {
@@ -83,7 +85,7 @@ function removeIfUnused(): void {
   isMoving = true
   process.off('removeListener', onRemoved).off('exit', drainAll).off('exit', endDrain)
   isMoving = false
-  if (isDeno) removeDenoHooks()
+  if (isDeno()) removeDenoHooks()
 }
 
 /** Deno emits no 'exit' after an uncaught error, or for `Deno.exit()`. */
