@@ -127,7 +127,7 @@ function churn(name: string, what: string, { everyMs, order, closed, count }: Re
       const span = await stage.judge(judgedSeconds, async () => {
         const fromMs = Date.now()
         for (const [index, spare] of spares.entries()) {
-          await sleep(fromMs + (index + 0.5) * everyMs - Date.now())
+          await sleep(Math.max(fromMs + (index + 0.5) * everyMs - Date.now(), 0))
           await replaceOne(spare, index)
         }
       })

@@ -192,7 +192,7 @@ export class FleetStage implements AsyncDisposable {
 
   async #onTheSecond(): Promise<number> {
     const fromMs = Math.ceil(Date.now() / 1000) * 1000
-    await sleep(fromMs - Date.now())
+    await sleep(Math.max(fromMs - Date.now(), 0))
     return fromMs
   }
 
