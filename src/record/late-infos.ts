@@ -7,8 +7,8 @@ const { AsyncResource } = builtinModule('node:async_hooks')
 /** A logger of Winston: a stream, from which its transports read. */
 export interface InfoStream {
   write(info: unknown, ...rest: unknown[]): boolean
-  _transform(info: unknown, ...rest: unknown[]): void
-  push(info: unknown, ...rest: unknown[]): boolean
+  _transform(info: unknown, encoding: unknown, callback: unknown): void
+  push(info: unknown, encoding?: unknown): boolean
   read(): unknown
   on(name: 'pause', listener: () => void): unknown
   off(name: 'pause', listener: () => void): unknown
@@ -26,19 +26,16 @@ interface Buffered {
   readonly next: Buffered | null
 }
 
-/** A time in which a logger keeps infos back. */
-interface Delay {
-  isOver: boolean
-}
-
 /** The log call of an info that its logger keeps back. */
 class LogCall {
+  readonly info: unknown
   readonly timeMs = wallClockMs()
-  readonly delay: Delay
+  /** The next call whose info the format of the logger has not made. */
+  next: LogCall | undefined
   readonly #resource = new AsyncResource('logferry', { requireManualDestroy: true })
 
-  constructor(delay: Delay) {
-    this.delay = delay
+  constructor(info: unknown) {
+    this.info = info
     this.#resource.emitDestroy() // it holds nothing open: otherwise Jest reports it with `--detectOpenHandles`
   }
 
@@ -48,11 +45,12 @@ class LogCall {
   }
 }
 
-/** The log calls of infos. A property of the info would be printed by `format.prettyPrint()`. */
-const logCalls = new WeakMap<object, LogCall>()
+/**
+ * The log calls of the infos that loggers pass on next. A property of the info would be printed by `format.prettyPrint()`. A
+ * WeakMap of all infos that are kept back would double the time of a log call.
+ */
+const logCalls = new Map<object, LogCall>()
 
-/** Number of loggers that keep infos back. Without any, no info is looked up. */
-let delays = 0
 const followed = new WeakMap<InfoStream, FollowedLogger>()
 
 /**
@@ -77,9 +75,7 @@ export function forgetLateInfos(logger: InfoStream, onKept: () => void): void {
  * logs again after that.
  */
 export function logCallOf(info: object): LogCall | undefined {
-  if (delays === 0) return undefined
-  const call = logCalls.get(info)
-  return call?.delay.isOver === false ? call : undefined
+  return logCalls.size === 0 ? undefined : logCalls.get(info)
 }
 
 /** Returns the number of infos that a logger keeps back. */
@@ -116,12 +112,15 @@ function streamOf(logger: InfoStream): InfoStream | undefined {
 class FollowedLogger {
   readonly #logger: InfoStream
   readonly #listeners = new Set<() => void>()
-  /** The delay under way, while log calls are noted. */
-  #delay: Delay | undefined
   /** Puts the methods of the logger back that note log calls. */
   #restore: (() => boolean) | undefined
-  /** The log call whose info the format of the logger is making. */
+  /** The log calls whose infos the format of the logger has not made, the oldest and the newest of them. */
+  #first: LogCall | undefined
+  #last: LogCall | undefined
+  /** The log call whose info the format is making. */
   #formatting: LogCall | undefined
+  /** The infos that the format has made, in `logCalls`. */
+  readonly #made: object[] = []
 
   constructor(logger: InfoStream) {
     this.#logger = logger
@@ -151,51 +150,49 @@ class FollowedLogger {
 
   #override(): void {
     const one = this
-    const logger = this.#logger
-    const { write, _transform, push } = logger
-    this.#restore = replaced(logger, {
+    const { write, _transform, push } = this.#logger
+    this.#restore = replaced(this.#logger, {
       write(this: InfoStream, info: unknown, ...rest: unknown[]): boolean {
         if (!one.#isBehind()) {
           one.#stop()
           return write.call(this, info, ...rest)
         }
-        one.#noteCall(info)
+        one.#begin(info)
         try {
           return write.call(this, info, ...rest)
         } finally {
-          one.#tell()
+          one.#end()
         }
       },
-      _transform(this: InfoStream, info: unknown, ...rest: unknown[]): void {
+      _transform(this: InfoStream, info: unknown, encoding: unknown, callback: unknown): void {
         const outer = one.#formatting
-        one.#formatting = logCalls.get(info as object)
+        one.#formatting = one.#next(info)
         try {
-          _transform.call(this, info, ...rest)
+          _transform.call(this, info, encoding, callback)
         } finally {
           one.#formatting = outer
         }
       },
-      push(this: InfoStream, info: unknown, ...rest: unknown[]): boolean {
-        const call = one.#formatting
-        if (call !== undefined && typeof info === 'object' && info !== null) logCalls.set(info, call)
-        return push.call(this, info, ...rest)
+      push(this: InfoStream, info: unknown, encoding?: unknown): boolean {
+        one.#keep(info)
+        return push.call(this, info, encoding)
       },
     })
   }
 
-  #noteCall(info: unknown): void {
+  #begin(info: unknown): void {
     try {
-      if (this.#delay === undefined) {
-        this.#delay = { isOver: false }
-        delays++
-      }
-      logCalls.set(info as object, new LogCall(this.#delay))
+      const call = new LogCall(info)
+      if (this.#last === undefined) this.#first = call
+      else this.#last.next = call
+      this.#last = call
     } catch {
-      // The info is no object, or the stack ends.
+      // The stack ends.
     }
   }
 
-  #tell(): void {
+  #end(): void {
+    if (this.#logger._writableState?.length === 0) this.#first = this.#last = undefined // an ended logger takes no info
     try {
       for (const onKept of this.#listeners) onKept()
     } catch {
@@ -203,12 +200,29 @@ class FollowedLogger {
     }
   }
 
+  /** Returns the log call of the info that comes next, unless the info was logged before calls were noted. */
+  #next(info: unknown): LogCall | undefined {
+    const call = this.#first
+    if (call === undefined || call.info !== info) return undefined
+    this.#first = call.next
+    if (this.#first === undefined) this.#last = undefined
+    call.next = undefined // otherwise a call that is no longer needed keeps later ones from being collected early
+    return call
+  }
+
+  #keep(info: unknown): void {
+    const call = this.#formatting
+    if (call === undefined || typeof info !== 'object' || info === null) return
+    logCalls.set(info, call)
+    this.#made.push(info)
+    // The transports have the others, except for the info that they are just getting.
+    while (this.#made.length > (this.#logger._readableState?.length ?? 0) + 2)
+      logCalls.delete(this.#made.shift() as object)
+  }
+
   #stop(): void {
-    if (this.#delay !== undefined) {
-      this.#delay.isOver = true
-      this.#delay = undefined
-      delays--
-    }
+    this.#first = this.#last = undefined
+    for (const info of this.#made.splice(0)) logCalls.delete(info)
     if (this.#restore?.() === true) this.#restore = undefined
   }
 }
