@@ -156,6 +156,7 @@ export class LogferryTransport extends TransportStream {
     const answers = this.#answers
     try {
       this._write(info as Info, 'utf8', this.log === ownLog ? ignore : this.#openCallbacks.open())
+      if (logCallOf(info as Info)?.isLast) this.shipper.heldEvents.onCaughtUp()
     } catch {
       if (this.#answers === answers) this.shipper.intakeDropCounts.error[usualSeverity]++ // the stack ended
     }

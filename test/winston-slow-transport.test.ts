@@ -172,6 +172,17 @@ describe('beside a slow transport, LogferryTransport', () => {
     expect(emulator.events('d').map(({ n }) => n)).toEqual(upTo(100))
   })
 
+  it('listens to no signal any more once the logger has caught up, if it ships none of the events', async () => {
+    await using logging = await startLogging({ minSeverity: 'error' })
+    const { logger, slow } = logging
+    const listeners = () => process.listenerCount('SIGTERM')
+    const before = listeners()
+    for (let n = 0; n < 40; n++) logger.info('m', { n })
+    const during = listeners()
+    while (slow.written.length < 40) await delay(5)
+    expect([during - before, listeners() - before]).toEqual([1, 0])
+  })
+
   it('leaves nothing on the logger from which it is removed', async () => {
     await using logging = await startLogging()
     const { logger, allWritten } = logging

@@ -30,13 +30,20 @@ interface Buffered {
 class LogCall {
   readonly info: unknown
   readonly timeMs = wallClockMs()
+  readonly #logger: InfoStream
   /** The next call whose info the format of the logger has not made. */
   next: LogCall | undefined
   readonly #resource = new AsyncResource('logferry', { requireManualDestroy: true })
 
-  constructor(info: unknown) {
+  constructor(info: unknown, logger: InfoStream) {
     this.info = info
+    this.#logger = logger
     this.#resource.emitDestroy() // it holds nothing open: otherwise Jest reports it with `--detectOpenHandles`
+  }
+
+  /** True if the logger keeps nothing else back. */
+  get isLast(): boolean {
+    return keptCount(this.#logger) === 0
   }
 
   /** Calls a function with each `AsyncLocalStorage` as it was in the log call. */
@@ -182,7 +189,7 @@ class FollowedLogger {
 
   #begin(info: unknown): void {
     try {
-      const call = new LogCall(info)
+      const call = new LogCall(info, this.#logger)
       if (this.#last === undefined) this.#first = call
       else this.#last.next = call
       this.#last = call

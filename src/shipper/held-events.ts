@@ -38,7 +38,7 @@ interface HeldEventsDeps {
   readonly ledger: Ledger
   readonly batchQueue: BatchQueue
   onHeld(): void
-  /** Called when a source holds no more events. */
+  /** Called when a source holds no more events, or none of its events is late. */
   onRemoved(): void
 }
 
@@ -141,6 +141,11 @@ export class HeldEvents {
   onLate(source: LateSource): void {
     this.#lateSources.add(source)
     this.#deps.onHeld()
+  }
+
+  /** Notes that a source may have no late event any more. */
+  onCaughtUp(): void {
+    this.#deps.onRemoved()
   }
 
   /** Returns true if an event is late. */
