@@ -24,7 +24,7 @@ import { handleRejection } from './record/unheard-rejection.ts'
 import { type Info, loggedLevel } from './record/winston-info.ts'
 import { plainInfo, severityOfInfo, winstonToEvent } from './record/winston-to-event.ts'
 import type { LateSource } from './shipper/held-events.ts'
-import { type IntakeEvent, intakeEvent } from './shipper/intake/intake-event.ts'
+import { intakeEvent } from './shipper/intake/intake-event.ts'
 import { lateTime } from './shipper/intake/late-time.ts'
 import { OpenCallbacks, once } from './shipper/open-callbacks.ts'
 import type { Shipper } from './shipper/shipper.ts'
@@ -272,13 +272,17 @@ export class LogferryTransport extends TransportStream {
    */
   override log(info: object, callback?: () => void): unknown {
     this.#closing = undefined
-    if (logCalls.depth > 0) {
-      this.#logOnce(info as Info, true, callback)
-      return true
-    }
+    const late = logCallOf(this.#written ?? info)
+    if (late !== undefined) late.run(() => this.#logOnce(info as Info, late.isAllowed, callback))
+    else if (logCalls.depth > 0) this.#logOnce(info as Info, true, callback)
+    else this.#logQueued(info as Info, callback)
+    return true
+  }
+
+  #logQueued(info: Info, callback: (() => void) | undefined): void {
     const queued = this.#queuedInfos()
     try {
-      this.#logOnce(info as Info, this.#queue.begin(this.#written ?? info, this.#isFromQueue), callback)
+      this.#logOnce(info, this.#queue.begin(this.#written ?? info, this.#isFromQueue), callback)
     } finally {
       try {
         this.#queue.end(this.#queuedInfos() - queued)
@@ -286,7 +290,6 @@ export class LogferryTransport extends TransportStream {
         // Out of stack: infos queued meanwhile do not count as nested log calls.
       }
     }
-    return true
   }
 
   #logOnce(info: Info, mayLog: boolean, callback: (() => void) | undefined): void {
@@ -331,12 +334,8 @@ export class LogferryTransport extends TransportStream {
   }
 
   #ship(info: Info, severity: Severity): void {
-    const call = logCallOf(this.#written ?? info)
-    if (call === undefined) this.#shipAt(wallClockMs(), info, severity)
-    else call.run(() => this.#shipAt(lateTime(call.timeMs), info, severity))
-  }
-
-  #shipAt(time: IntakeEvent['time'], info: Info, severity: Severity): void {
+    const late = logCallOf(this.#written ?? info)
+    const time = late === undefined ? wallClockMs() : lateTime(late.timeMs)
     const event = winstonToEvent(info, activeTraceIds(info), errorBehind(info, this.parent))
     const preSerialized = event === info ? loggedLine(info, this.parent, this) : undefined
     const intake = intakeEvent(event, severity, time)

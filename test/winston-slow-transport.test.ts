@@ -172,6 +172,28 @@ describe('beside a slow transport, LogferryTransport', () => {
     expect(emulator.events('d').map(({ n }) => n)).toEqual(upTo(100))
   })
 
+  it('drops no event if a listener logs once for each, and those of a listener that logs without end', async () => {
+    await using shipping = await startShipping()
+    const { emulator } = shipping
+    const slow = new Slow()
+    const shipper = shipping.ship({ context: () => requests.getStore() })
+    const ferry = new LogferryTransport({ shipper })
+    const logger = winston.createLogger({ transports: [ferry, slow] })
+    ferry.on('logged', ({ n, request }) => {
+      if (n !== undefined) logger.info('nested', { of: n })
+      else if (request === 'endless') logger.info('without end', { request: 'endless' })
+    })
+    for (let n = 0; n < 500; n++) requests.run({ request: n }, () => logger.info('m', { n }))
+    while (slow.infos.length < 1000) await delay(5)
+    logger.info('without end', { request: 'endless' })
+    while (shipper.stats().dropped === 0) await delay(5)
+    await shipper.flush()
+    const nested = emulator.events('d').filter(({ message }) => message === 'nested')
+    expect(nested.map(({ of }) => of)).toEqual(upTo(500))
+    expect(nested.filter(({ of, request }) => Number(of) >= 16 && of !== request)).toEqual([])
+    expect(shipper.stats().dropped).toBe(1)
+  })
+
   it('listens to no signal any more once the logger has caught up, if it ships none of the events', async () => {
     await using logging = await startLogging({ minSeverity: 'error' })
     const { logger, slow } = logging

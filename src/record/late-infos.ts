@@ -1,5 +1,6 @@
 import { builtinModule } from '../node-version.ts'
 import { wallClockMs } from './clock.ts'
+import { logCalls, maxDepth, maxQueued } from './log-calls.ts'
 import type { Info } from './winston-info.ts'
 
 const { AsyncResource } = builtinModule('node:async_hooks')
@@ -26,11 +27,23 @@ interface Buffered {
   readonly next: Buffered | null
 }
 
+/** The late log call under way. */
+let underWay: LogCall | undefined
+
 /** The log call of an info that its logger keeps back. */
 class LogCall {
   readonly info: unknown
   readonly timeMs = wallClockMs()
+  /**
+   * False if the call was made too deep or too often within others. `QueuedLogCalls` cannot tell that: calls that have waited
+   * since long before are next, not those that a late call makes.
+   */
+  readonly isAllowed: boolean
   readonly #logger: InfoStream
+  readonly #outermost: LogCall
+  readonly #depth: number
+  /** Number of calls within this one, if it is the outermost. */
+  #calls = 0
   /** The next call whose info the format of the logger has not made. */
   next: LogCall | undefined
   readonly #resource = new AsyncResource('logferry', { requireManualDestroy: true })
@@ -38,6 +51,9 @@ class LogCall {
   constructor(info: unknown, logger: InfoStream) {
     this.info = info
     this.#logger = logger
+    this.#outermost = underWay === undefined ? this : underWay.#outermost
+    this.#depth = underWay === undefined ? Math.min(logCalls.depth, 1) : underWay.#depth + 1
+    this.isAllowed = this.#depth < maxDepth && this.#outermost.#calls++ <= maxQueued
     this.#resource.emitDestroy() // it holds nothing open: otherwise Jest reports it with `--detectOpenHandles`
   }
 
@@ -48,7 +64,13 @@ class LogCall {
 
   /** Calls a function with each `AsyncLocalStorage` as it was in the log call. */
   run(ship: () => void): void {
-    this.#resource.runInAsyncScope(ship)
+    const outer = underWay
+    underWay = this
+    try {
+      this.#resource.runInAsyncScope(ship)
+    } finally {
+      underWay = outer
+    }
   }
 }
 
@@ -56,7 +78,7 @@ class LogCall {
  * The log calls of the infos that loggers pass on next. A property of the info would be printed by `format.prettyPrint()`. A
  * WeakMap of all infos that are kept back would double the time of a log call.
  */
-const logCalls = new Map<object, LogCall>()
+const nextCalls = new Map<object, LogCall>()
 
 const followed = new WeakMap<InfoStream, FollowedLogger>()
 
@@ -82,7 +104,7 @@ export function forgetLateInfos(logger: InfoStream, onKept: () => void): void {
  * logs again after that.
  */
 export function logCallOf(info: object): LogCall | undefined {
-  return logCalls.size === 0 ? undefined : logCalls.get(info)
+  return nextCalls.size === 0 ? undefined : nextCalls.get(info)
 }
 
 /** Returns the number of infos that a logger keeps back. */
@@ -126,7 +148,7 @@ class FollowedLogger {
   #last: LogCall | undefined
   /** The log call whose info the format is making. */
   #formatting: LogCall | undefined
-  /** The infos that the format has made, in `logCalls`. */
+  /** The infos that the format has made, in `nextCalls`. */
   readonly #made: object[] = []
 
   constructor(logger: InfoStream) {
@@ -220,16 +242,16 @@ class FollowedLogger {
   #keep(info: unknown): void {
     const call = this.#formatting
     if (call === undefined || typeof info !== 'object' || info === null) return
-    logCalls.set(info, call)
+    nextCalls.set(info, call)
     this.#made.push(info)
     // The transports have the others, except for the info that they are just getting.
     while (this.#made.length > (this.#logger._readableState?.length ?? 0) + 2)
-      logCalls.delete(this.#made.shift() as object)
+      nextCalls.delete(this.#made.shift() as object)
   }
 
   #stop(): void {
     this.#first = this.#last = undefined
-    for (const info of this.#made.splice(0)) logCalls.delete(info)
+    for (const info of this.#made.splice(0)) nextCalls.delete(info)
     if (this.#restore?.() === true) this.#restore = undefined
   }
 }

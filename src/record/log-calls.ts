@@ -1,9 +1,9 @@
 import { Effort } from './effort.ts'
 
 /** Maximum number of log calls made one within the other. */
-const maxDepth = 8
+export const maxDepth = 8
 /** Maximum number of log calls queued within others before a logger's queue is empty again. */
-const maxQueued = 1000
+export const maxQueued = 1000
 /**
  * Units that a nested log call takes from the shared effort, besides its walks. The effort thus allows at most 1000
  * nested calls.
