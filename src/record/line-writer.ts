@@ -70,7 +70,7 @@ export class LineWriter {
    * in a variable, which is faster, and adds them at its end.
    */
   #members = 0
-  /** Names of the last event, if it is wide and could not be written. Its copy need not list them again. */
+  /** Names of the event since `begin`, if it is wide. Its copy need not list them again. */
   names: readonly string[] | undefined
   #isTimed = false
   #nonFinite: NonFinite = 'null'
@@ -95,6 +95,7 @@ export class LineWriter {
    */
   begin(head: Uint8Array | undefined, nonFinite: NonFinite = 'null'): number {
     this.#nonFinite = nonFinite
+    this.names = undefined
     if (this.bytes.length > maxKeptBytes) this.#replace(Buffer.allocUnsafeSlow(usualBytes), 0)
     this.#start = head?.length ?? 0
     if (head !== undefined) this.bytes.set(head)
@@ -153,14 +154,11 @@ export class LineWriter {
     this.#members = 0
     this.#clock.begin()
     this.#learned.renew()
-    this.names = undefined
     try {
-      if (!this.#isAt(isRecord(event) ? this.#writeEvent(event) : failed)) return false
+      return this.#isAt(isRecord(event) ? this.#writeEvent(event) : failed)
     } catch {
       return false // an accessor or a proxy threw
     }
-    this.names = undefined
-    return true
   }
 
   #isAt(end: number): boolean {

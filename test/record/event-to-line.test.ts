@@ -323,6 +323,16 @@ describe('a line', () => {
 })
 
 describe('a wide event', () => {
+  it('leaves its names to its own copy only', () => {
+    const writer = new LineWriter()
+    writer.begin(undefined)
+    const names = Array.from({ length: 30_000 }, (_, i) => `name${i}`)
+    expect(writer.write(Object.fromEntries(names.map(name => [name, 1n])), 1_000_000)).toBe(false)
+    expect(writer.names).toEqual(names)
+    writer.begin(undefined)
+    expect(writer.names).toBeUndefined()
+  })
+
   const names = Array.from({ length: 40 }, (_, i) => `field ${i}`)
 
   it('is written as JSON.stringify writes it, and so are events before and after it', () => {
