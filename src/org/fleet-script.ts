@@ -35,8 +35,9 @@ local turnsFrom = 3
 -- number below which two places become one: by then each process has several places beside each other.
 local maxPerPlace, minPerPlace = 0.87, 0.2
 local guestPart = 0.03
--- Where many processes use the limit whole, this part of it is the pool: arcs that no process holds. Each process gets one slot of
--- it with each call, so that those who start find slots that are not promised to others yet. There are fewer slots than calls.
+-- Where many processes use the limit whole, no process holds this part of it, the pool. With each call, a busy process gets one
+-- slot of the pool. Processes that start find the later ones there, which are promised to nobody. The pool has fewer slots than there
+-- are calls.
 local maxPoolPart, poolSlotsPerCall, manyProcesses = 0.16, 0.8, 16
 -- A process of few requests is assumed to make so many per second in its first seconds, before more is known.
 local unknownMs, unknownPerSecond = 2 * leaseMs, 0.5
@@ -506,8 +507,8 @@ if isReturning and isBack then setMs('heardMs', now) end
 if record and now - self.joinedMs >= leaseMs then setMs('settledMs', now) end
 local arcs, lent = arcsIn(self.arcs), arcsIn(self.lent)
 if place then arcs = placesIn(arcs, place) end
--- The arcs that no process holds, and the arcs that no process was lent. A process may use what it was lent while Redis is away,
--- and no process can be given free slots.
+-- The arcs that no process holds, and the arcs that were lent to no process. While Redis is away, nobody can give away free slots,
+-- so that each process uses the arcs that were lent to it.
 local free, unlent
 
 if not s.surveyedMs or (claimed and #claimed > 0)
@@ -691,7 +692,8 @@ if limit > 0 and hasToWait then
   elseif isRare(self) or s.mode == 'spare' then guestMs = reservedSlot(soonMs, ownMs) end
   if not guestMs and not place then guestMs = besides(ownMs) end
 end
--- A slot of the pool, so early that a few processes call meanwhile. While a fleet grows, only for those that were there before.
+-- A slot of the pool. It is promised shortly before its time, but so early that two or three processes call in between. While a
+-- fleet grows, processes that have just started get none.
 local mayHaveMore = wantsMore and number('pool') > 0 and not place and not isReturning
 if mayHaveMore and not guestMs and (expected == 0 or now - self.joinedMs >= 2 * leaseMs) then
   guestMs = reservedSlot(2.5 / count * leaseMs, math.huge)

@@ -35,8 +35,8 @@ class LogCall {
   readonly info: unknown
   readonly timeMs = wallClockMs()
   /**
-   * False if the call was made too deep or too often within others. `QueuedLogCalls` cannot tell that: calls that have waited
-   * since long before are next, not those that a late call makes.
+   * False if the call was made too deep or too often within others. `QueuedLogCalls` cannot tell that for late calls: it takes
+   * the next infos of the queue for those of nested calls, but they were logged long before.
    */
   readonly isAllowed: boolean
   readonly #logger: InfoStream
@@ -137,7 +137,7 @@ function streamOf(logger: InfoStream): InfoStream | undefined {
   return typeof stream?.write === 'function' && typeof stream._transform === 'function' ? stream : undefined
 }
 
-/** A logger, and those that are told of infos that it keeps back. */
+/** A logger. Tells its listeners when it keeps an info back. */
 class FollowedLogger {
   readonly #logger: InfoStream
   readonly #listeners = new Set<() => void>()
@@ -167,7 +167,7 @@ class FollowedLogger {
     if (keptCount(this.#logger) === 0) this.#stop()
   }
 
-  /** True if an info that is logged now has to wait: a logger that flows again first passes on what it has. */
+  /** True if an info that is logged now has to wait. The logger passes on older infos first, even when it flows again. */
   #isBehind(): boolean {
     return this.#logger._readableState?.flowing === false || keptCount(this.#logger) > 0
   }
