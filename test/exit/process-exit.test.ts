@@ -103,7 +103,8 @@ describe.concurrent('a process that ends in the tick of 1,000 log calls', () => 
   })
 
   it('delivers records held until their resource is known, although memory is short', async () => {
-    const processor = 'globalThis.processor = new LogferryLogRecordProcessor({ maxBufferedBytes: 2 ** 24 })'
+    const processor =
+      'globalThis.processor = new LogferryLogRecordProcessor({ maxBufferedBytes: 2 ** 24, exitTimeoutMs: 15_000 })'
     const { code, stderr, numbers } = await run(`
       ${otel(`resource, processors: [${processor}]`)}
       const others = new LoggerProvider({ processors: [processor] }).getLogger('others')
