@@ -74,9 +74,9 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
   })
 
   it('scenario 4: the service hangs (504): sent again, only events in flight may arrive twice', () =>
-    behindNginx({ location: 'proxy_read_timeout 300ms; proxy_next_upstream off;' }, async ({ emulator, ship }) => {
+    behindNginx({ location: 'proxy_read_timeout 1500ms; proxy_next_upstream off;' }, async ({ emulator, ship }) => {
       let requests = 0
-      emulator.faults.latencyMs = () => (requests++ === 0 ? 2000 : 0)
+      emulator.faults.latencyMs = () => (requests++ === 0 ? 4000 : 0)
       await using logs = ship({ maxBatchEvents: 100, maxConcurrentRequests: 1 })
       logs.log(0, 1000)
       expect(await logs.close()).toEqual({ complete: true, pending: 0 })
