@@ -260,6 +260,9 @@ export class RateLimiter {
   setLease(lease: Lease | undefined): void {
     if ((this.#lease === undefined) !== (lease === undefined)) this.forgetRate()
     this.#lease = lease
+    // A request outside this limiter takes the first slot after it. Before this lease, that slot may have been a distant one.
+    if (this.#hasMadeRoom)
+      this.#dueMs = Math.min(this.#dueMs, lease?.nextMs(this.#lastRequestMs) ?? this.#lastRequestMs)
   }
 
   /**
@@ -312,7 +315,7 @@ export class RateLimiter {
 
   /**
    * Notes a request that does not wait for its turn, because the service counts it with the others. One or several of them
-   * delay the next start by one interval of the allowed rate, or to the next turn of the process.
+   * take one slot of the lease, delay the next start by one interval of the allowed rate, or take one turn of the process.
    */
   onOtherRequest(nowMs: number): void {
     if (this.#hasMadeRoom) return
@@ -320,7 +323,9 @@ export class RateLimiter {
     this.#count(nowMs)
     if (this.#allowed === Number.POSITIVE_INFINITY) return
     const intervalMs = this.#intervalMs(nowMs)
-    this.#dueMs = Math.max(this.#dueMs, nowMs - intervalMs) + 1000 / this.#allowed
+    const dueMs = Math.max(this.#dueMs, nowMs - intervalMs)
+    if (this.#lease === undefined) this.#dueMs = dueMs + 1000 / this.#allowed
+    else this.#useSlotAfter(this.#lease, dueMs)
     if (this.#turn !== undefined) this.#turn = { ...this.#turn, atMs: this.#turn.atMs + intervalMs }
   }
 
@@ -564,6 +569,12 @@ export class RateLimiter {
     const { atMs, distanceMs } = turn
     const turns = Math.floor((atMs - nowMs - part * intervalMs) / distanceMs)
     if (turns > 0) this.#turn = { ...turn, atMs: atMs - (turns - 0.5) * distanceMs }
+  }
+
+  /** Leaves the next slot of a lease to a request outside this limiter. A lease without slots has none to leave. */
+  #useSlotAfter(lease: Lease, dueMs: number): void {
+    const slotMs = lease.nextMs(dueMs + this.#sameSlotMs)
+    if (Number.isFinite(slotMs)) this.#dueMs = slotMs
   }
 
   /** Leaves out the next slot of the lease at random, the more often the later requests start. */

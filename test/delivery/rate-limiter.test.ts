@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { RateLimiter } from '../../src/delivery/rate-limiter.ts'
+import { type Lease, RateLimiter } from '../../src/delivery/rate-limiter.ts'
 import { every } from './every.ts'
 
 const accepted = { throttled: false }
@@ -493,6 +493,49 @@ describe('with a lease', () => {
     pace.setLease(every(1000))
     pace.setLease(undefined)
     expect(pace.inForce(0).because).toBe('license')
+  })
+})
+
+describe('a read of the license', () => {
+  const noSlots: Lease = { ...every(60_000), nextMs: () => Number.POSITIVE_INFINITY }
+
+  /** Returns a process whose requests started at 0 and 500. */
+  function leased(): RateLimiter {
+    const pace = paced(100)
+    pace.setLease(every(500))
+    expect(starts(pace, 0, 700)).toEqual([0, 500])
+    return pace
+  }
+
+  it('takes one slot of a lease, and further reads take none until a request has started', () => {
+    const pace = leased()
+    for (let ms = 700; ms < 1000; ms += 50) pace.onOtherRequest(ms)
+    expect(starts(pace, 1000, 2600)).toEqual([1500, 2000, 2500])
+  })
+
+  it('delays no request of the next lease if there is no slot', () => {
+    const pace = leased()
+    pace.setLease(noSlots)
+    pace.onOtherRequest(900)
+    pace.setLease(every(500))
+    expect(pace.notBeforeMs(900)).toBeLessThan(1100)
+  })
+
+  it('takes the first slot of the next lease if that comes before the slot that it took', () => {
+    const pace = leased()
+    pace.setLease(every(60_000))
+    pace.onOtherRequest(900)
+    pace.setLease(noSlots)
+    pace.setLease(every(500))
+    expect(starts(pace, 900, 2100)).toEqual([1500, 2000])
+  })
+
+  it('delays no request by the slots of a lease that has ended', () => {
+    const pace = leased()
+    pace.setLease(every(60_000))
+    pace.onOtherRequest(900)
+    pace.setLease(undefined)
+    expect(pace.notBeforeMs(900)).toBeLessThan(1000)
   })
 })
 

@@ -337,6 +337,20 @@ describe('processes that lease their shares', () => {
     expect(service.utilisation(90, world.seconds, 40)).toBeGreaterThan(0.9)
   })
 
+  it.each([4, 9, 11])(
+    '40 of which one reads the license while the limit is lowered: none waits for long (%d)',
+    async reader => {
+      const world = await World.withRedis({ limitPerSecond: 40 }, 90)
+      world.joinWithinASecond(40)
+      world.readEvery(10_000, reader)
+      world.clock.after(25_000 + 120 * reader, () => world.service.setLimit(10))
+      await world.run()
+      const { longestGapMs } = world.measured(`40 with leases, limit 40, 10, process ${reader} reads the license`)
+      expect(longestGapMs).toBeLessThan(20_000)
+      expect(world.service.rejected(40, 90)).toBeLessThan(0.015)
+    },
+  )
+
   it.each([
     ['hanging', isSoak ? 50 : 20],
     ['refusing', isSoak ? 100 : 20],

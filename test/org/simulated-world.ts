@@ -160,6 +160,15 @@ export class World {
     client.pump()
   }
 
+  /** Lets a process read the license from time to time. Its reads wait for no turn, and count as requests. */
+  readEvery(ms: number, index: number): void {
+    this.clock.after(ms, () => {
+      this.clients[index]?.pace.onOtherRequest(this.clock.nowMs)
+      this.service.answer(this.clock.nowMs)
+      this.readEvery(ms, index)
+    })
+  }
+
   /** Joins as a process does that knows of no limit. */
   joinWithoutLimit(): void {
     const client = new Client(this.clock, this.service, this.random)
