@@ -316,6 +316,7 @@ export class RateLimiter {
   /**
    * Notes a request that does not wait for its turn, because the service counts it with the others. One or several of them
    * take one slot of the lease, delay the next start by one interval of the allowed rate, or take one turn of the process.
+   * Under a lease, the first request of the process is not delayed.
    */
   onOtherRequest(nowMs: number): void {
     if (this.#hasMadeRoom) return
@@ -325,7 +326,7 @@ export class RateLimiter {
     const intervalMs = this.#intervalMs(nowMs)
     const dueMs = Math.max(this.#dueMs, nowMs - intervalMs)
     if (this.#lease === undefined) this.#dueMs = dueMs + 1000 / this.#allowed
-    else this.#useSlotAfter(this.#lease, dueMs)
+    else if (this.hasStarted) this.#useSlotAfter(this.#lease, dueMs)
     if (this.#turn !== undefined) this.#turn = { ...this.#turn, atMs: this.#turn.atMs + intervalMs }
   }
 

@@ -513,6 +513,14 @@ describe('a read of the license', () => {
     expect(starts(pace, 1000, 2600)).toEqual([1500, 2000, 2500])
   })
 
+  it('does not delay the first request under a lease', () => {
+    const pace = paced(100)
+    pace.setLease({ ...noSlots, nextMs: fromMs => (fromMs <= 1000 ? 1000 : Number.POSITIVE_INFINITY) })
+    pace.onOtherRequest(100)
+    pace.setLease(every(500))
+    expect(starts(pace, 200, 1100)).toEqual([500, 1000])
+  })
+
   it('delays no request of the next lease if there is no slot', () => {
     const pace = leased()
     pace.setLease(noSlots)
