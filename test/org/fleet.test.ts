@@ -316,6 +316,20 @@ describe('a fleet', () => {
     expect(first.given.at(-1)?.atMs).toBeLessThanOrEqual(20_000)
   })
 
+  it('does not take a process for gone whose event loop is blocked for a second after its start', async () => {
+    const register = new Register(redis, 'org', 5000)
+    const renew = async (id: string, afterMs: number) => {
+      await clock.runUntil(clock.nowMs + afterMs, true)
+      const share = register.renew(id, { ...busy, isGuest: false })
+      await clock.runUntil(clock.nowMs + 10, true)
+      return (await share).renewInMs
+    }
+    for (let n = 0; n < 4; n++) await renew('busy', 2500)
+    expect(await renew('new', 2000)).toBe(500)
+    expect(await renew('busy', 1500)).toBe(5000) // as if nobody was gone
+    expect(await renew('new', 80)).toBe(1000) // and not as a new one again
+  })
+
   it('redistributes the slots of a process that disappears', async () => {
     const [first, second, third] = [join(), join(2), join(3)]
     await clock.runUntil(20_000, true)
