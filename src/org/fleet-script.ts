@@ -751,8 +751,8 @@ else
   else lent, unlent = extended(lent, more, unlent) end
   set('unlent', textOf(unlent))
 end
--- A process that starts calls every half second, and may be busy: its event loop may be blocked for a second.
-local untilMs = now + math.max(1.4 * renewMs + leaseMs / 25, 0.4 * leaseMs)
+-- The next call comes after 1.2 times that delay at most. Its event loop may be blocked meanwhile, also soon after its start.
+local untilMs = now + 1.2 * renewMs + math.max(0.2 * renewMs + leaseMs / 25, 0.13 * leaseMs)
 redis.call('HSET', members, id, string.format('%.0f %.0f %.9g %.9g %s|%s', untilMs, self.joinedMs, need, want, textOf(arcs), place and '' or textOf(lent)))
 redis.call('HSET', state, unpack(changed))
 redis.call('PEXPIRE', members, 3 * leaseMs)
