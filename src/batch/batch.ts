@@ -77,6 +77,11 @@ export class Batch implements BlockOwner {
     return this.#attempts !== undefined && this.#attempts.count > 0
   }
 
+  /** True if the service has refused the batch, or the one that it was split from. */
+  get wasRefused(): boolean {
+    return this.#attempts?.refusal !== undefined
+  }
+
   /** Monotonic time before which the batch is not sent again, in milliseconds. */
   get notBeforeMs(): number {
     return this.#attempts?.notBeforeMs ?? 0

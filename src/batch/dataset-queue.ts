@@ -95,6 +95,8 @@ export class DatasetQueue {
   #extended: Batch | undefined
   /** True if a reloaded batch is sent next, should there be one. */
   #isTurnOfReloaded = false
+  /** True if a batch of which the service has refused nothing is sent next, should there be one. */
+  #isTurnOfUnrefused = false
   #open: Batch | undefined
   #openedAtMs = 0
   #isFlushing = false
@@ -215,6 +217,11 @@ export class DatasetQueue {
     return this.#reloaded.length
   }
 
+  /** True if a reloaded batch waits of which the service has refused nothing. The others must not hold up stored batches. */
+  get hasUnrefusedReloaded(): boolean {
+    return this.#reloaded.some(isUnrefused)
+  }
+
   /** Returns the oldest batch that is only in the store and has at most `maxBytes`. */
   oldestStored(maxBytes = Number.POSITIVE_INFINITY): Batch | undefined {
     return this.#stored.find(batch => batch.byteLength <= maxBytes && batch !== this.#extended)
@@ -279,19 +286,26 @@ export class DatasetQueue {
    * Returns the next batch that may be sent now. An open batch that is due is sealed only here, when a request can be
    * made. During an outage the open batch goes on filling, so that the outage does not leave many small batches.
    *
+   * While the service refuses pieces of batches, these take turns with batches of which it has refused nothing. Otherwise
+   * many events to blame in a row would hold up all events behind them.
+   *
    * If the events may be the reason for a pause, the probe is one event. Of a large batch, a few events to blame would have
-   * each probe refused.
+   * each probe refused. The next probe is of another batch, and every other probe of the latest events.
    */
   dequeue(nowMs: number): Batch | undefined {
     if (this.#notBeforeMs > nowMs) return undefined
-    const ready = this.#isTurnOfReloaded
-      ? (takeReady(this.#reloaded, nowMs) ?? this.#takeNew(nowMs))
-      : (this.#takeNew(nowMs) ?? takeReady(this.#reloaded, nowMs))
+    const isForEvents = this.#pause?.mayBeForEvents === true
+    const isForLatest = isForEvents && (this.#pause?.refusals ?? 0) % 2 === 1
+    const ready =
+      (isForLatest ? this.#takeOpen(nowMs) : undefined) ??
+      (this.#isTurnOfUnrefused ? this.#takeReady(nowMs, isUnrefused) : undefined) ??
+      this.#takeReady(nowMs)
     if (ready === undefined) return undefined
     this.#isTurnOfReloaded = !ready.isReloaded
-    if (ready.count === 1 || this.#pause?.mayBeForEvents !== true) return ready
+    this.#isTurnOfUnrefused = !isUnrefused(ready)
+    if (ready.count === 1 || !isForEvents) return ready
     const [first, rest] = ready.splitAt(1)
-    this.requeue(rest)
+    this.requeueLast(rest)
     return first
   }
 
@@ -572,11 +586,21 @@ export class DatasetQueue {
     return [...this.#waiting, ...this.#reloaded, ...(this.#open === undefined ? [] : [this.#open])]
   }
 
+  /** Removes and returns the next batch that may be sent now. Reloaded batches and others take turns. */
+  #takeReady(nowMs: number, isEligible?: (batch: Batch) => boolean): Batch | undefined {
+    return this.#isTurnOfReloaded
+      ? (takeReady(this.#reloaded, nowMs, isEligible) ?? this.#takeNew(nowMs, isEligible))
+      : (this.#takeNew(nowMs, isEligible) ?? takeReady(this.#reloaded, nowMs, isEligible))
+  }
+
   /** Removes and returns the next batch that was never only in the store. Seals the open batch if that one is due. */
-  #takeNew(nowMs: number): Batch | undefined {
-    const ready = takeReady(this.#waiting, nowMs)
-    if (ready !== undefined || !this.#isDue(nowMs)) return ready
-    return this.#seal() ? this.#waiting.pop() : undefined
+  #takeNew(nowMs: number, isEligible?: (batch: Batch) => boolean): Batch | undefined {
+    return takeReady(this.#waiting, nowMs, isEligible) ?? this.#takeOpen(nowMs)
+  }
+
+  /** Seals, removes and returns the open batch if it is due. */
+  #takeOpen(nowMs: number): Batch | undefined {
+    return this.#isDue(nowMs) && this.#seal() ? this.#waiting.pop() : undefined
   }
 
   /** Returns the size of a block for a new batch with room for this line. */
@@ -639,8 +663,16 @@ function withLast(batches: Batch[], batch: Batch): Batch[] {
   return batches
 }
 
-function takeReady(batches: Batch[], nowMs: number): Batch | undefined {
-  const ready = batches.findIndex(({ notBeforeMs }) => notBeforeMs <= nowMs)
+function isUnrefused({ wasRefused }: Batch): boolean {
+  return !wasRefused
+}
+
+function takeReady(
+  batches: Batch[],
+  nowMs: number,
+  isEligible: (batch: Batch) => boolean = () => true,
+): Batch | undefined {
+  const ready = batches.findIndex(batch => batch.notBeforeMs <= nowMs && isEligible(batch))
   return ready < 0 ? undefined : batches.splice(ready, 1)[0]
 }
 

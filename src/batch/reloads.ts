@@ -138,9 +138,12 @@ export class Reloads {
     return this.#hasRoomFor(waiting, mayUseMore ? readUnpausedUpTo : readUpTo) ? waiting : undefined
   }
 
-  /** True if a dataset queue has a stored batch that may be sent now, and no reloaded one that waits. */
+  /**
+   * True if a dataset queue has a stored batch that may be sent now, and no reloaded one waits. Pieces of refused batches do
+   * not count.
+   */
   #isWaiting(queue: DatasetQueue, nowMs: number): boolean {
-    if (queue.batchesInStore === 0 || queue.reloadedCount > 0 || !queue.maySend(nowMs)) return false
+    if (queue.batchesInStore === 0 || queue.hasUnrefusedReloaded || !queue.maySend(nowMs)) return false
     return queue.oldestStored(this.#maxReadBytes) !== undefined
   }
 

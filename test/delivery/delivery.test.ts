@@ -740,6 +740,30 @@ describe('when the service refuses events', () => {
     },
   )
 
+  it.each([
+    ['the first ones of all', 0],
+    ['after others', 100],
+  ])('1,000 poison events in a row, %s, hold up later events for seconds only', async (_, before) => {
+    const isPoison = (n: number) => n >= before && n < before + 1000
+    const { log, arrived, ledger } = pipelineTo(({ lines }) => (numbers(lines).some(isPoison) ? rejected : delivered))
+    for (const n of range(before)) log(n)
+    await vi.advanceTimersByTimeAsync(1100)
+    for (const n of range(1000)) log(before + n)
+    let logged = before + 1000
+    const logGood = async (seconds: number) => {
+      for (const _ of range(10 * seconds)) {
+        log(logged++)
+        await vi.advanceTimersByTimeAsync(100)
+      }
+    }
+    await logGood(15)
+    expect(numbers(arrived).length).toBeGreaterThan(before + 80)
+    await logGood(285)
+    await vi.advanceTimersByTimeAsync(2000)
+    expect(sorted(numbers(arrived))).toEqual(range(logged).filter(n => !isPoison(n)))
+    expect(ledger).toMatchObject({ dropped: 1000, pending: 0 })
+  })
+
   it.each(range(4))(
     'a dataset of which every event is refused loses them between a minute and 80 s later, while others are accepted (%i)',
     async () => {
