@@ -315,6 +315,11 @@ export class Batch implements BlockOwner {
     return true
   }
 
+  /** True if the lines are only in the store. */
+  get isOnlyStored(): boolean {
+    return !this.#lines.isInMemory
+  }
+
   /** True if the batch was only in the store and has vanished there. */
   get isLost(): boolean {
     return !this.#shared.isInMemory && this.#shared.copies.every(({ hasVanished }) => hasVanished)
@@ -452,8 +457,12 @@ export class Batch implements BlockOwner {
     return lost
   }
 
-  /** Writes all lines as a sealed stored batch. Returns `undefined` if the store could not write every line. */
+  /**
+   * Writes all lines as a sealed stored batch. Returns `undefined` if the store could not write every line, or if only the
+   * store had them.
+   */
   #writeTo(store: BatchStore): StoredBatch | undefined {
+    if (!this.#lines.isInMemory) return undefined
     const copy = store.write(this.dataset, this.bytes, this.severities)
     copy?.seal()
     if (copy?.isComplete !== false) return copy
@@ -473,8 +482,8 @@ export class Batch implements BlockOwner {
   }
 
   /**
-   * Hands off and settles the first lines that the store has. A part of a split batch hands off nothing, because the
-   * store does not tell which of its lines are settled.
+   * Hands off and settles the first lines that the store has, or any lines that only the store has. A part of a split batch
+   * hands off nothing, because the store does not tell which of its lines are settled.
    */
   #handOffFirstLines(): void {
     const count = this.#isSplit ? 0 : this.#shared.handOffSome()

@@ -140,9 +140,14 @@ export class SharedBlock {
     return this.#settled
   }
 
-  /** Hands off the copies although the store does not have every line. Returns the number of lines handed off. */
+  /**
+   * Hands off copies although the store does not have every line. Returns the number of lines handed off: if memory has the
+   * lines, the first ones, without a gap.
+   */
   handOffSome(): number {
-    const some = this.copies.filter(copy => copy.count > 0 && copy.exists)
+    const isThere = (copy: StoredBatch): boolean => copy.count > 0 && copy.exists
+    const gap = this.isInMemory ? this.copies.findIndex(copy => !isThere(copy)) : -1
+    const some = this.copies.slice(0, gap < 0 ? undefined : gap).filter(isThere)
     this.copies = this.copies.filter(copy => !some.includes(copy))
     for (const copy of some) copy.handOff()
     return some.reduce((count, copy) => count + copy.count, 0)

@@ -143,7 +143,8 @@ export class SpoolCoordinator {
 
   /**
    * Hands a batch off to another process. Returns false if the spool could take only some lines or none; the batch
-   * keeps the rest. Listeners hear of it later: one that ends the process must not keep other batches from the spool.
+   * keeps the rest. Lines that only the spool had, and that are gone there, are dropped. Listeners hear of it later: one
+   * that ends the process must not keep other batches from the spool.
    */
   handOff(batch: Batch): boolean {
     const { count, byteLength, dataset, wasSent } = batch
@@ -155,7 +156,14 @@ export class SpoolCoordinator {
     if (handedOff === undefined)
       this.#deps.ledger.handOff({ count: count - batch.count, settledAgain: undefined, wasSent })
     else this.#deps.ledger.handOff({ count, settledAgain: handedOff - count, wasSent })
-    return handedOff !== undefined
+    if (handedOff !== undefined || !batch.isOnlyStored) return handedOff !== undefined
+    this.#drop(dropOf(batch, 'spool-damaged'))
+    batch.settle(() => vanished)
+    this.#warn(
+      `files of the spool in ${this.#directory} were removed or replaced. Events that were only there are lost. ${cleanerRemedy}`,
+      'segments',
+    )
+    return true
   }
 
   /** Accepts lines of a batch that the spool has, and that were not known before. */

@@ -212,6 +212,22 @@ describe('a batch with all lines in the store', () => {
   })
 })
 
+it('a batch that was joined from two, of which the store has lost the first, keeps its lines if the store takes nothing', () => {
+  const handOff = vi.fn()
+  const from = memory()
+  const stored = (n: number, exists: boolean) => {
+    const lines = Buffer.from(`{"n":${n}}\n`)
+    const copy = storedCopy(lines, Uint8Array.of(2), { exists, handOff })
+    return Batch.stored('d', Uint8Array.of(2), lines.length, copy, from)
+  }
+  const batch = stored(1, false)
+  batch.join(stored(2, true))
+  batch.reloadNow(MiB)
+  expect(batch.handOffTo({ ...remembering, write: () => undefined })).toBe(undefined)
+  expect([...batch.lines()]).toEqual(['{"n":1}', '{"n":2}'])
+  expect(handOff).not.toHaveBeenCalled()
+})
+
 it('a batch that the store has only a part of hands that part off and keeps the rest', () => {
   const some = {
     order: '1',

@@ -247,6 +247,27 @@ describe('close() while the service is down', () => {
     expect(fs.readdirSync(directory)).toEqual([])
   })
 
+  it('hands off no event whose file was just removed: such events are dropped, counted and reported', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    const first = shipping.ship(small())
+    log(first, 2000)
+    await expect.poll(() => files('.segment').length).toBeGreaterThan(8)
+    await nextTurn()
+    for (const path of files('.segment').slice(0, 4)) fs.rmSync(path)
+    const { pending } = await first.close({ timeoutMs: 0 })
+    const { dropped, drops } = first.stats()
+    expect(dropped).toBeGreaterThan(100)
+    expect([pending + dropped, Object.keys(drops)]).toEqual([2000, ['spool-damaged']])
+    expect(shipping.warnings).toContainEqual(
+      expect.objectContaining({ message: expect.stringMatching(/were removed or replaced\. Events .* are lost/) }),
+    )
+    await upAfterClose(shipping.emulator)
+    const second = shipping.ship(small())
+    expect(await second.flush()).toEqual({ complete: true, pending: 0 })
+    expect(second.stats()).toMatchObject({ delivered: pending, dropped: 0, spool: { adopted: pending } })
+  })
+
   it('writes few files in each turn of the event loop, although events of many datasets are logged meanwhile', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
