@@ -195,12 +195,12 @@ export class Reloads {
   }
 
   #returnToQueue(batch: Batch, isReloaded: boolean): boolean {
-    const queue = this.#deps.queueFor(batch.dataset)
+    const { queueFor, listeners } = this.#deps
     if (!isReloaded) {
-      if (batch.isUnreadable) this.#deps.listeners.onUnreadable(batch)
-      else queue.putIntoStored(batch)
+      if (batch.isUnreadable) listeners.onUnreadable(batch)
+      else queueFor(batch.dataset).putIntoStored(batch)
       this.#rest()
-    } else if (batch.count > 0) queue.requeue(batch)
+    } else if (batch.count > 0) queueFor(batch.dataset).requeue(batch)
     return isReloaded
   }
 

@@ -95,3 +95,15 @@ describe('a batch whose last attempt failed before it moved to the store', () =>
     expect(queue.dequeue(30_000)?.count).toBe(2)
   })
 })
+
+it('a dataset of which every event is gone from the store is forgotten', async () => {
+  const none = { lines: Buffer.alloc(0), severities: new Uint8Array() }
+  const memory = new MemoryBudget(1_048_576, 65_536)
+  const queue = queueOf(memory)
+  queue.adopt([
+    Batch.stored('d', severities, lines.length, storedCopy(lines, severities, { read: async () => none }), memory),
+  ])
+  queue.dequeue(0)
+  await new Promise(setImmediate)
+  expect([queue.batchCount, queue.datasetCount]).toEqual([0, 0])
+})
