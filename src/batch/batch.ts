@@ -77,9 +77,9 @@ export class Batch implements BlockOwner {
     return this.#attempts !== undefined && this.#attempts.count > 0
   }
 
-  /** True if the service has refused the batch, or the one that it was split from. */
+  /** True if the service has refused or blocked the batch, or the one that it was split from. */
   get wasRefused(): boolean {
-    return this.#attempts?.refusal !== undefined
+    return this.#attempts !== undefined && (this.#attempts.refusal !== undefined || this.#attempts.wasBlocked)
   }
 
   /** Monotonic time before which the batch is not sent again, in milliseconds. */

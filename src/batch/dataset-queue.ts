@@ -286,16 +286,16 @@ export class DatasetQueue {
    * Returns the next batch that may be sent now. An open batch that is due is sealed only here, when a request can be
    * made. During an outage the open batch goes on filling, so that the outage does not leave many small batches.
    *
-   * While the service refuses pieces of batches, these take turns with batches of which it has refused nothing. Otherwise
-   * many events to blame in a row would hold up all events behind them.
+   * Batches that the service refuses, and their pieces, take turns with batches of which it has refused nothing. Otherwise
+   * many events to blame in a row would hold up all events behind them. So every other probe is of the latest events.
    *
    * If the events may be the reason for a pause, the probe is one event. Of a large batch, a few events to blame would have
-   * each probe refused. The next probe is of another batch, and every other probe of the latest events.
+   * each probe refused. The next probe is of another batch.
    */
   dequeue(nowMs: number): Batch | undefined {
     if (this.#notBeforeMs > nowMs) return undefined
-    const isForEvents = this.#pause?.mayBeForEvents === true
-    const isForLatest = isForEvents && (this.#pause?.refusals ?? 0) % 2 === 1
+    const pause = this.#pause
+    const isForLatest = pause !== undefined && pause.refusals % 2 === 1
     const ready =
       (isForLatest ? this.#takeOpen(nowMs) : undefined) ??
       (this.#isTurnOfUnrefused ? this.#takeReady(nowMs, isUnrefused) : undefined) ??
@@ -303,7 +303,7 @@ export class DatasetQueue {
     if (ready === undefined) return undefined
     this.#isTurnOfReloaded = !ready.isReloaded
     this.#isTurnOfUnrefused = !isUnrefused(ready)
-    if (ready.count === 1 || !isForEvents) return ready
+    if (ready.count === 1 || pause?.mayBeForEvents !== true) return ready
     const [first, rest] = ready.splitAt(1)
     this.requeueLast(rest)
     return first

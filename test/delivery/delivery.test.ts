@@ -740,16 +740,17 @@ describe('when the service refuses events', () => {
     },
   )
 
-  it.each([
-    ['the first ones of all', 0],
-    ['after others', 100],
-  ])('1,000 poison events in a row, %s, hold up later events for seconds only', async (_, before) => {
-    const isPoison = (n: number) => n >= before && n < before + 1000
-    const { log, arrived, ledger } = pipelineTo(({ lines }) => (numbers(lines).some(isPoison) ? rejected : delivered))
+  it.each<[string, number, number, Outcome]>([
+    ['the first ones of all', 0, 1000, rejected],
+    ['after others', 100, 1000, rejected],
+    ['by a firewall', 100, 100, blocked],
+  ])('many poison events in a row (%s) hold up later events for seconds only', async (_, before, poison, refusal) => {
+    const isPoison = (n: number) => n >= before && n < before + poison
+    const { log, arrived, ledger } = pipelineTo(({ lines }) => (numbers(lines).some(isPoison) ? refusal : delivered))
     for (const n of range(before)) log(n)
     await vi.advanceTimersByTimeAsync(1100)
-    for (const n of range(1000)) log(before + n)
-    let logged = before + 1000
+    for (const n of range(poison)) log(before + n)
+    let logged = before + poison
     const logGood = async (seconds: number) => {
       for (const _ of range(10 * seconds)) {
         log(logged++)
@@ -761,7 +762,7 @@ describe('when the service refuses events', () => {
     await logGood(285)
     await vi.advanceTimersByTimeAsync(2000)
     expect(sorted(numbers(arrived))).toEqual(range(logged).filter(n => !isPoison(n)))
-    expect(ledger).toMatchObject({ dropped: 1000, pending: 0 })
+    expect(ledger).toMatchObject({ dropped: poison, pending: 0 })
   })
 
   it.each(range(4))(
