@@ -95,8 +95,8 @@ export class DatasetQueue {
   #extended: Batch | undefined
   /** True if a reloaded batch is sent next, should there be one. */
   #isTurnOfReloaded = false
-  /** True if a batch of which the service has refused nothing is sent next, should there be one. */
-  #isTurnOfUnrefused = false
+  /** True if a batch that was never sent is sent next, should there be one. */
+  #isTurnOfUnsent = false
   #open: Batch | undefined
   #openedAtMs = 0
   #isFlushing = false
@@ -141,11 +141,12 @@ export class DatasetQueue {
    * Notes that the service has not accepted a batch whose request started at that time. The reason is neither the rate,
    * the size nor the compression.
    */
-  onFailed(startedAtMs: number): void {
+  onFailed(batch: Batch, startedAtMs: number): void {
     const { acceptances } = this.#deps
     this.#behind ??= new BehindEvidence(this.dataset, acceptances)
     this.#behind.onFailed(startedAtMs)
     acceptances.onFailed(this.dataset)
+    if (batch.attempts.count > 1) this.#isTurnOfUnsent = true
   }
 
   /** True if the service accepts nothing of this dataset while it accepts other datasets. */
@@ -219,7 +220,7 @@ export class DatasetQueue {
 
   /** True if a reloaded batch waits of which the service has refused nothing. The others must not hold up stored batches. */
   get hasUnrefusedReloaded(): boolean {
-    return this.#reloaded.some(isUnrefused)
+    return this.#reloaded.some(({ wasRefused }) => !wasRefused)
   }
 
   /** Returns the oldest batch that is only in the store and has at most `maxBytes`. */
@@ -286,8 +287,9 @@ export class DatasetQueue {
    * Returns the next batch that may be sent now. An open batch that is due is sealed only here, when a request can be
    * made. During an outage the open batch goes on filling, so that the outage does not leave many small batches.
    *
-   * Batches that the service refuses, and their pieces, take turns with batches of which it has refused nothing. Otherwise
-   * many events to blame in a row would hold up all events behind them. So every other probe is of the latest events.
+   * If a batch has failed again, or a piece of one, a batch follows that was never sent. Otherwise an event for which the
+   * service always fails, or many events that it refuses, would hold up all events behind them. So every other probe is of
+   * the latest events.
    *
    * If the events may be the reason for a pause, the probe is one event. Of a large batch, a few events to blame would have
    * each probe refused. The next probe is of another batch.
@@ -298,11 +300,11 @@ export class DatasetQueue {
     const isForLatest = pause !== undefined && pause.refusals % 2 === 1
     const ready =
       (isForLatest ? this.#takeOpen(nowMs) : undefined) ??
-      (this.#isTurnOfUnrefused ? this.#takeReady(nowMs, isUnrefused) : undefined) ??
+      (this.#isTurnOfUnsent ? this.#takeReady(nowMs, isUnsent) : undefined) ??
       this.#takeReady(nowMs)
     if (ready === undefined) return undefined
     this.#isTurnOfReloaded = !ready.isReloaded
-    this.#isTurnOfUnrefused = !isUnrefused(ready)
+    this.#isTurnOfUnsent = false
     if (ready.count === 1 || pause?.mayBeForEvents !== true) return ready
     const [first, rest] = ready.splitAt(1)
     this.requeueLast(rest)
@@ -663,8 +665,8 @@ function withLast(batches: Batch[], batch: Batch): Batch[] {
   return batches
 }
 
-function isUnrefused({ wasRefused }: Batch): boolean {
-  return !wasRefused
+function isUnsent({ wasSent }: Batch): boolean {
+  return !wasSent
 }
 
 function takeReady(

@@ -203,7 +203,7 @@ export class AttemptSettler {
     const queue = queueFor(batch.dataset)
     const ended: EndedAttempt = { batch, queue, encoding, startedAtMs, wasProbing: queue.endProbe() }
     this.#endPause(ended, outcome)
-    if (isFailureOfDataset(outcome)) queue.onFailed(startedAtMs)
+    if (isFailureOfDataset(outcome)) queue.onFailed(batch, startedAtMs)
     if (isAcceptance(outcome)) this.#refusedInRow = 0
     else if (outcome.kind !== 'retryable') this.#refusedInRow++
     if (outcome.kind !== 'retryable') {

@@ -320,6 +320,17 @@ describe('when the service is unavailable', () => {
     expect(ledger.pending).toBe(0)
   })
 
+  it('an event for which the service fails each time holds up the events of its batch only', async () => {
+    const { log, arrived, ledger } = pipelineTo(({ lines }) => (numbers(lines).includes(50) ? retryable() : delivered))
+    for (const n of range(6000)) {
+      log(n)
+      await vi.advanceTimersByTimeAsync(100)
+    }
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(ledger.pending).toBeLessThan(20)
+    expect(numbers(arrived)).toHaveLength(6000 - ledger.pending)
+  })
+
   it('a 503 to half of the requests costs only the failed requests', async () => {
     let failed = 0
     let seed = 7
