@@ -65,6 +65,9 @@ export interface DatasetQueueDeps {
   readonly scheduleReady: () => void
 }
 
+/** Age from which the open batch is sent, in milliseconds, if other batches of the dataset have failed again. */
+const firstLatestMs = 1000
+
 /** Part of the memory that a dataset may fill while it is behind (`BehindEvidence`). */
 const partIfBehind = 0.5
 
@@ -97,6 +100,8 @@ export class DatasetQueue {
   #isTurnOfReloaded = false
   /** True if a batch that was never sent is sent next, should there be one. */
   #isTurnOfUnsent = false
+  /** Number of open batches that were sealed although others waited, since events of the dataset were last accepted. */
+  #latestProbes = 0
   #open: Batch | undefined
   #openedAtMs = 0
   #isFlushing = false
@@ -120,6 +125,7 @@ export class DatasetQueue {
   onAccepted(batch: Batch, startedAtMs: number): void {
     this.#acceptedAtMs = Math.max(this.#acceptedAtMs, startedAtMs)
     this.#behind = undefined
+    this.#latestProbes = 0
     this.#deps.acceptances.onAccepted(this.dataset, monotonicMs())
     if (startedAtMs >= this.#blockedAtMs) this.#acceptedBytes = Math.max(this.#acceptedBytes, batch.byteLength)
   }
@@ -299,8 +305,8 @@ export class DatasetQueue {
     const pause = this.#pause
     const isForLatest = pause !== undefined && pause.refusals % 2 === 1
     const ready =
-      (isForLatest ? this.#takeOpen(nowMs) : undefined) ??
-      (this.#isTurnOfUnsent ? this.#takeReady(nowMs, isUnsent) : undefined) ??
+      (isForLatest ? this.#takeLatest(nowMs) : undefined) ??
+      (this.#isTurnOfUnsent ? this.#takeUnsent(nowMs) : undefined) ??
       this.#takeReady(nowMs)
     if (ready === undefined) return undefined
     this.#isTurnOfReloaded = !ready.isReloaded
@@ -589,15 +595,33 @@ export class DatasetQueue {
   }
 
   /** Removes and returns the next batch that may be sent now. Reloaded batches and others take turns. */
-  #takeReady(nowMs: number, isEligible?: (batch: Batch) => boolean): Batch | undefined {
+  #takeReady(nowMs: number): Batch | undefined {
     return this.#isTurnOfReloaded
-      ? (takeReady(this.#reloaded, nowMs, isEligible) ?? this.#takeNew(nowMs, isEligible))
-      : (this.#takeNew(nowMs, isEligible) ?? takeReady(this.#reloaded, nowMs, isEligible))
+      ? (takeReady(this.#reloaded, nowMs) ?? this.#takeNew(nowMs))
+      : (this.#takeNew(nowMs) ?? takeReady(this.#reloaded, nowMs))
+  }
+
+  /** Removes and returns the next batch that was never sent. */
+  #takeUnsent(nowMs: number): Batch | undefined {
+    return (
+      takeReady(this.#waiting, nowMs, isUnsent) ?? takeReady(this.#reloaded, nowMs, isUnsent) ?? this.#takeLatest(nowMs)
+    )
+  }
+
+  /**
+   * Seals, removes and returns the open batch, to find out if the service accepts the latest events. It must be twice as old
+   * each time, so that an hour of outage leaves a dozen small batches.
+   */
+  #takeLatest(nowMs: number): Batch | undefined {
+    const isOld = nowMs - this.#openedAtMs >= firstLatestMs * 2 ** this.#latestProbes
+    const latest = isOld || this.#isFlushing ? this.#takeOpen(nowMs) : undefined
+    if (latest !== undefined) this.#latestProbes++
+    return latest
   }
 
   /** Removes and returns the next batch that was never only in the store. Seals the open batch if that one is due. */
-  #takeNew(nowMs: number, isEligible?: (batch: Batch) => boolean): Batch | undefined {
-    return takeReady(this.#waiting, nowMs, isEligible) ?? this.#takeOpen(nowMs)
+  #takeNew(nowMs: number): Batch | undefined {
+    return takeReady(this.#waiting, nowMs) ?? this.#takeOpen(nowMs)
   }
 
   /** Seals, removes and returns the open batch if it is due. */

@@ -331,6 +331,19 @@ describe('when the service is unavailable', () => {
     expect(numbers(arrived)).toHaveLength(6000 - ledger.pending)
   })
 
+  it.each([
+    [retryable(), 20],
+    [blocked, 20],
+    [rejected, 50], // some 30 of them until the dataset is paused
+  ])('an hour leaves few small batches: %o', async (answer, batches) => {
+    const { log, batchQueue } = pipelineTo(() => answer)
+    for (const n of range(3600)) {
+      log(n)
+      await vi.advanceTimersByTimeAsync(1000)
+    }
+    expect(batchQueue.batchCount).toBeLessThan(batches)
+  })
+
   it('a 503 to half of the requests costs only the failed requests', async () => {
     let failed = 0
     let seed = 7
