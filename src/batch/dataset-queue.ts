@@ -98,8 +98,8 @@ export class DatasetQueue {
   #extended: Batch | undefined
   /** True if a reloaded batch is sent next, should there be one. */
   #isTurnOfReloaded = false
-  /** True if a batch that was never sent is sent next, should there be one. */
-  #isTurnOfUnsent = false
+  /** True if a batch has just failed again, so that another one is sent next, should there be one. */
+  #isTurnOfOthers = false
   /** Number of open batches that were sealed although others waited, since events of the dataset were last accepted. */
   #latestProbes = 0
   #open: Batch | undefined
@@ -152,7 +152,7 @@ export class DatasetQueue {
     this.#behind ??= new BehindEvidence(this.dataset, acceptances)
     this.#behind.onFailed(startedAtMs)
     acceptances.onFailed(this.dataset)
-    if (batch.attempts.count > 1) this.#isTurnOfUnsent = true
+    if (batch.attempts.count > 1) this.#isTurnOfOthers = true
   }
 
   /** True if the service accepts nothing of this dataset while it accepts other datasets. */
@@ -293,9 +293,9 @@ export class DatasetQueue {
    * Returns the next batch that may be sent now. An open batch that is due is sealed only here, when a request can be
    * made. During an outage the open batch goes on filling, so that the outage does not leave many small batches.
    *
-   * If a batch has failed again, or a piece of one, a batch follows that was never sent. Otherwise an event for which the
-   * service always fails, or many events that it refuses, would hold up all events behind them. So every other probe is of
-   * the latest events.
+   * If a batch has failed again, or a piece of one, another batch follows: one that was never sent, or the last one of the
+   * queue. Otherwise an event for which the service always fails, or many events that it refuses, would hold up all events
+   * behind them. So every other probe is of the latest events.
    *
    * If the events may be the reason for a pause, the probe is one event. Of a large batch, a few events to blame would have
    * each probe refused. The next probe is of another batch.
@@ -306,11 +306,11 @@ export class DatasetQueue {
     const isForLatest = pause !== undefined && pause.refusals % 2 === 1
     const ready =
       (isForLatest ? this.#takeLatest(nowMs) : undefined) ??
-      (this.#isTurnOfUnsent ? this.#takeUnsent(nowMs) : undefined) ??
+      (this.#isTurnOfOthers ? this.#takeOther(nowMs) : undefined) ??
       this.#takeReady(nowMs)
     if (ready === undefined) return undefined
     this.#isTurnOfReloaded = !ready.isReloaded
-    this.#isTurnOfUnsent = false
+    this.#isTurnOfOthers = false
     if (ready.count === 1 || pause?.mayBeForEvents !== true) return ready
     const [first, rest] = ready.splitAt(1)
     this.requeueLast(rest)
@@ -601,10 +601,14 @@ export class DatasetQueue {
       : (this.#takeNew(nowMs) ?? takeReady(this.#reloaded, nowMs))
   }
 
-  /** Removes and returns the next batch that was never sent. */
-  #takeUnsent(nowMs: number): Batch | undefined {
+  /** Removes and returns another batch than the head of the queue, to which a batch returns that has failed. */
+  #takeOther(nowMs: number): Batch | undefined {
     return (
-      takeReady(this.#waiting, nowMs, isUnsent) ?? takeReady(this.#reloaded, nowMs, isUnsent) ?? this.#takeLatest(nowMs)
+      takeReady(this.#waiting, nowMs, isUnsent) ??
+      takeReady(this.#reloaded, nowMs, isUnsent) ??
+      this.#takeLatest(nowMs) ??
+      takeLastReady(this.#waiting, nowMs) ??
+      takeLastReady(this.#reloaded, nowMs)
     )
   }
 
@@ -699,6 +703,11 @@ function takeReady(
   isEligible: (batch: Batch) => boolean = () => true,
 ): Batch | undefined {
   const ready = batches.findIndex(batch => batch.notBeforeMs <= nowMs && isEligible(batch))
+  return ready < 0 ? undefined : batches.splice(ready, 1)[0]
+}
+
+function takeLastReady(batches: Batch[], nowMs: number): Batch | undefined {
+  const ready = batches.findLastIndex(({ notBeforeMs }) => notBeforeMs <= nowMs)
   return ready < 0 ? undefined : batches.splice(ready, 1)[0]
 }
 

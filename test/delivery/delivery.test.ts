@@ -331,6 +331,19 @@ describe('when the service is unavailable', () => {
     expect(numbers(arrived)).toHaveLength(6000 - ledger.pending)
   })
 
+  it('an event for which the service fails each time holds up no other batch after an outage, although nothing else is logged', async () => {
+    let isDown = true
+    const isFailing = (lines: readonly string[]) => isDown || numbers(lines).some(n => n % 40 === 39)
+    const { log, arrived } = pipelineTo(({ lines }) => (isFailing(lines) ? retryable() : delivered), {
+      maxBatchEvents: 10,
+    })
+    for (const n of range(80)) log(n)
+    await vi.advanceTimersByTimeAsync(600_000)
+    isDown = false
+    await vi.advanceTimersByTimeAsync(120_000)
+    expect(sorted(numbers(arrived))).toEqual(range(80).filter(n => n % 40 < 30))
+  })
+
   it.each([
     [retryable(), 20],
     [blocked, 20],
