@@ -3,12 +3,17 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { inspect } from 'node:util'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import winston from 'winston'
 import TransportStream from 'winston-transport'
 import type { ShipperOptions } from '../src/index.ts'
 import { LogferryTransport } from '../src/winston.ts'
 import { startShipping } from './support/shipping.ts'
+
+setFlagsFromString('--expose-gc')
+const gc = runInNewContext('gc') as () => void
 
 class Slow extends TransportStream {
   readonly infos: { n: number }[] = []
@@ -34,6 +39,12 @@ async function startLogging(options: ShipperOptions = {}) {
     await shipper.flush()
   }
   return Object.assign(shipping, { shipper, slow, logger, allWritten })
+}
+
+/** Ends a logger. It has an error if Winston ends the slow transport before that has every info. */
+function ended(logger: winston.Logger): Promise<void> {
+  logger.on('error', () => {})
+  return new Promise(resolve => logger.on('finish', resolve).end())
 }
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n)
@@ -225,5 +236,42 @@ describe('beside a slow transport, LogferryTransport', () => {
     while (slow.written.length < 100) await delay(5)
     expect(slow.written).toEqual(Array.from({ length: 100 }, (_, n) => n))
     await once(logger.end(), 'finish')
+  })
+
+  it('ships the other infos at logger.end() if the format drops some that the logger keeps back', async () => {
+    await using logging = await startLogging()
+    const { logger, emulator, shipper } = logging
+    logger.format = winston.format(info => info.n !== 20 && info)()
+    for (let n = 0; n < 32; n++) logger.info('m', { n })
+    await ended(logger)
+    await shipper.flush()
+    const numbers = emulator.events('d').map(({ n }) => Number(n))
+    expect(numbers.toSorted((one, other) => one - other)).toEqual(upTo(32).flatMap(n => (n === 20 ? [] : [n, n])))
+  })
+
+  it.each(['has caught up', 'was ended'])('keeps no logger and no transport in memory that %s', async what => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const createLogger = (slow: TransportStream) => {
+      const logger = winston.createLogger({ transports: [slow, new LogferryTransport({ shipper })] })
+      for (let n = 0; n < 40; n++) logger.info('m', { n })
+      return logger
+    }
+    const use = async (): Promise<WeakRef<object>[]> => {
+      const slow = new Slow()
+      const logger = createLogger(slow)
+      const used = [logger, logger.transports[1] as TransportStream].map(one => new WeakRef(one))
+      if (what === 'was ended') await ended(logger)
+      else while (slow.written.length < 40) await delay(5)
+      return used
+    }
+    const stuck = createLogger(new TransportStream({ log: () => {} }))
+    const used: WeakRef<object>[] = []
+    for (let n = 0; n < 5; n++) used.push(...(await use()))
+    await shipper.flush()
+    await delay(100)
+    gc()
+    stuck.remove(stuck.transports[1] as TransportStream)
+    expect(used.filter(one => one.deref() !== undefined).length).toBeLessThanOrEqual(2)
   })
 })

@@ -21,9 +21,9 @@ export interface InfoStream {
   readonly _writableState?: { readonly length: number }
 }
 
-/** An info that the format of the logger has made already, and the ones after it. */
+/** What the format of the logger has made of an info already, and the ones after it. */
 interface Buffered {
-  readonly data: Info
+  readonly data: Info | false
   readonly next: Buffered | null
 }
 
@@ -77,8 +77,12 @@ class LogCall {
 /**
  * The log calls of the infos that loggers pass on next. A property of the info would be printed by `format.prettyPrint()`. A
  * WeakMap of all infos that are kept back would double the time of a log call.
+ *
+ * The infos that a logger got last stay until its next log call. A Map would keep a logger without one for ever.
  */
-const nextCalls = new Map<object, LogCall>()
+const nextCalls = new WeakMap<object, LogCall>()
+/** Number of loggers whose log calls are noted. Without any, no info is looked up. */
+let behind = 0
 
 const followed = new WeakMap<InfoStream, FollowedLogger>()
 
@@ -104,7 +108,7 @@ export function forgetLateInfos(logger: InfoStream, onKept: () => void): void {
  * logs again after that.
  */
 export function logCallOf(info: object): LogCall | undefined {
-  return nextCalls.size === 0 ? undefined : nextCalls.get(info)
+  return behind === 0 ? undefined : nextCalls.get(info)
 }
 
 /** Returns the number of infos that a logger keeps back. */
@@ -112,10 +116,15 @@ export function keptCount({ _readableState, _writableState }: InfoStream): numbe
   return (_readableState?.length ?? 0) + (_writableState?.length ?? 0)
 }
 
-/** Returns the infos that an ended logger keeps back: its format has made all of them. */
+/**
+ * Returns the infos that an ended logger keeps back: its format has made all of them. A format makes `false` of an info
+ * that it drops, and Winston passes that on as well.
+ */
 export function keptAtEnd({ _readableState }: InfoStream): Info[] {
   const infos: Info[] = []
-  for (let next = _readableState?.buffer?.head; next; next = next.next) infos.push(next.data)
+  for (let next = _readableState?.buffer?.head; next; next = next.next) {
+    if (typeof next.data === 'object') infos.push(next.data)
+  }
   return infos
 }
 
@@ -207,6 +216,7 @@ class FollowedLogger {
         return push.call(this, info, encoding)
       },
     })
+    behind++
   }
 
   #begin(info: unknown): void {
@@ -252,7 +262,9 @@ class FollowedLogger {
   #stop(): void {
     this.#first = this.#last = undefined
     for (const info of this.#made.splice(0)) nextCalls.delete(info)
-    if (this.#restore?.() === true) this.#restore = undefined
+    if (this.#restore?.() !== true) return
+    this.#restore = undefined
+    behind--
   }
 }
 

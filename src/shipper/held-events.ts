@@ -148,13 +148,10 @@ export class HeldEvents {
     this.#deps.onRemoved()
   }
 
-  /** Returns true if an event is late. */
+  /** Returns true if an event is late. Forgets each source that has caught up: a shared shipper has many, one after another. */
   areLate(): boolean {
-    for (const source of this.#lateSources) {
-      if (source.isLate()) return true
-      this.#lateSources.delete(source)
-    }
-    return false
+    for (const source of this.#lateSources) if (!source.isLate()) this.#lateSources.delete(source)
+    return this.#lateSources.size > 0
   }
 
   /** Takes the late events at the end of the process. */
