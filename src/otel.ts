@@ -215,6 +215,11 @@ export class LogferryLogRecordProcessor {
   readonly #held = new Map<OtelResource, HeldRecords>()
   /** Monotonic time at which a record of a resource was first held. Detection that never ends must not delay every record. */
   readonly #heldSinceMs = new WeakMap<OtelResource, number>()
+  /**
+   * True while a held record is shipped. A record that is logged meanwhile is not held: a `transform` that logs for each
+   * record would otherwise add a record for each one that is released, without end.
+   */
+  #isReleasing = false
   #shutdown: Promise<void> | undefined
 
   constructor(options: LogferryLogRecordProcessorOptions = {}) {
@@ -230,7 +235,8 @@ export class LogferryLogRecordProcessor {
   onEmit(record: OtelLogRecord): void {
     try {
       if (this.#shutdown !== undefined) return void this.shipper.dropAfterShutdown(severityOfRecord(record))
-      const mayBeHeld = !this.shipper.isDurable && (this.#held.size > 0 || isResourcePending(record))
+      const isHolding = !this.shipper.isDurable && !this.#isReleasing
+      const mayBeHeld = isHolding && (this.#held.size > 0 || isResourcePending(record))
       if (!mayBeHeld || !this.#hold(record)) takeRecord(this.shipper, record)
     } catch {
       this.shipper.intakeDropCounts.error[usualSeverity]++ // the stack ended before the shipper was called
@@ -342,10 +348,14 @@ export class LogferryLogRecordProcessor {
       hasRoom: () => heldEvents.hasRoom(),
       unhold: ({ json }) => heldEvents.unhold(json.length),
       take: record => {
+        const wasReleasing = this.#isReleasing
+        this.#isReleasing = true
         try {
           takeHeld(this.shipper, record)
         } catch (error) {
           this.shipper.dropFor(error) // the record is not counted as accepted any more
+        } finally {
+          this.#isReleasing = wasReleasing
         }
       },
       onReleased: () => {

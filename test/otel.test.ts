@@ -267,6 +267,23 @@ describe('the processor', () => {
     expect(shipping.emulator.events('d')).toMatchObject([{ message: 'm', user: 1 }])
   })
 
+  it('drops what a `transform` logs without end while it releases records', async () => {
+    await using shipping = await startShipping()
+    let left = 1000
+    const shipper = shipping.ship({
+      transform: event => {
+        if (left-- > 0) logger.emit({ body: 'transformed' })
+        return event
+      },
+    })
+    const { host, logger } = loggingUntilHostIsKnown(shipper)
+    for (const n of range(3)) logger.emit({ body: `n ${n}` })
+    host.resolve('h-1')
+    await shipper.flush()
+    expect(shipper.stats()).toMatchObject({ delivered: 27, dropped: 3, drops: { error: { info: 3 } } })
+    expect(shipping.warnings.map(({ message }) => message)).toEqual([expect.stringContaining('logs again for each event')])
+  })
+
   it.each<[string, (processor: LogferryLogRecordProcessor) => Promise<void>]>([
     ['forceFlush()', processor => processor.forceFlush()],
     ['forceFlush() in the time that it is given', processor => processor.forceFlush({ timeoutMillis: 700 })],
