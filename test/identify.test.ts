@@ -1,3 +1,4 @@
+import { resourceFromAttributes } from '@opentelemetry/resources'
 import { LoggerProvider } from '@opentelemetry/sdk-logs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -207,6 +208,24 @@ describe('identify', () => {
     await shipper.flush()
     const numbers = shipping.emulator.events('d').map(event => numberOf(uidOf(event)))
     expect(inOrder(numbers)).toEqual(upTo(numbers.length))
+  })
+
+  it('uses no number and no time twice where redacting a resource logs another event', async () => {
+    await using shipping = await startShipping()
+    const censor = () => {
+      shipper.ship({ message: 'redacted' })
+      return '*'
+    }
+    const shipper = shipping.ship({ identify: true, redact: { paths: ['resource.token'], censor } })
+    const resource = resourceFromAttributes({ token: 'x' })
+    const processors = [new LogferryLogRecordProcessor({ shipper })]
+    const logger = new LoggerProvider({ resource, processors }).getLogger('test')
+    logger.emit({ body: 'one' })
+    logger.emit({ body: 'two' })
+    await shipper.flush()
+    const events = shipping.emulator.events('d')
+    expect(inOrder(events.map(event => numberOf(uidOf(event))))).toEqual(upTo(3))
+    expect(new Set(events.map(({ _time }) => _time)).size).toBe(3)
   })
 })
 

@@ -279,6 +279,22 @@ describe('other places', () => {
   })
 })
 
+describe('a censor function that logs', () => {
+  it('leaves the mark on an event whose text is too long to be examined', async () => {
+    await using shipping = await startShipping()
+    const censor = () => {
+      shipper.ship({ message: 'redacted' })
+      return '*'
+    }
+    const shipper = shipping.ship({ redact: { paths: ['secret'], censor }, redactText: [/\d{16}/g] })
+    shipper.ship({ message: 'm', long: 'x'.repeat(100_000), secret })
+    await shipper.flush()
+    expect(shipper.stats().cut).toBe(1)
+    const marked = shipping.emulator.events('d').map(({ message, logferry }) => [message, logferry])
+    expect(Object.fromEntries(marked)).toEqual({ m: { cut: true }, redacted: undefined })
+  })
+})
+
 describe('an event that cannot be redacted', () => {
   it('passes objects to the censor function that have the usual methods', async () => {
     await using shipping = await startShipping()

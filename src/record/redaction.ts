@@ -68,14 +68,16 @@ export class Redaction implements RedactionRules {
   ): Line | undefined {
     this.failure = undefined
     try {
+      // The censor function may log, and the head of that event has the same bytes.
+      const ownHead = this.#needsPath && head && tail && !this.#tails.has(tail) ? Buffer.from(head) : head
       const ownTail = tail && this.#tail(tail, maxBytes, altered)
       if (this.#hasRedacted && this.#redacted.has(event)) {
-        return eventToLine(event, head, ownTail, maxBytes, altered, undefined, nonFinite)
+        return eventToLine(event, ownHead, ownTail, maxBytes, altered, undefined, nonFinite)
       }
-      if (this.#isTaken) return this.#line(new LineWriter(this), event, head, ownTail, maxBytes, altered, nonFinite)
+      if (this.#isTaken) return this.#line(new LineWriter(this), event, ownHead, ownTail, maxBytes, altered, nonFinite)
       this.#isTaken = true
       try {
-        return this.#line(this.#writer, event, head, ownTail, maxBytes, altered, nonFinite)
+        return this.#line(this.#writer, event, ownHead, ownTail, maxBytes, altered, nonFinite)
       } finally {
         this.#isTaken = false
       }
@@ -290,13 +292,23 @@ export class Redaction implements RedactionRules {
   }
 
   #value(value: Plain, ruling: Ruling, path: string): Plain | undefined {
-    if (ruling === censored) return this.censor.of(value, path)
+    if (ruling === censored) return this.#replaced(() => this.censor.of(value, path))
     if (ruling === undefined) return value
-    if (typeof value === 'string') return this.#texts?.mask(value, match => this.censor.ofMatch(match, path)) ?? value
+    if (typeof value === 'string') {
+      return this.#texts?.mask(value, match => this.#replaced(() => this.censor.ofMatch(match, path))) ?? value
+    }
     if (Array.isArray(value)) {
       return value.map((item, i) => this.#value(item, ruling.item(i), this.#needsPath ? `${path}[${i}]` : '') ?? null)
     }
     return isPlainObject(value) ? this.#object(value, ruling, path) : value
+  }
+
+  /** Calls the censor. Its function may log, and that event would make this one count as whole although it was cut. */
+  #replaced<Replacement>(censor: () => Replacement): Replacement {
+    const isCut = this.#texts?.isCut === true
+    const replacement = censor()
+    if (this.#texts !== undefined) this.#texts.isCut = isCut
+    return replacement
   }
 }
 
