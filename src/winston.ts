@@ -201,6 +201,7 @@ export class LogferryTransport extends TransportStream {
 
   #write(info: Info, written: Written): void {
     const answers = this.#answers
+    const outer = this.#written // whose format logs this info through another logger
     try {
       this.#written = info
       if (this.#isWanted(info)) this.#takeFormatted(info, written)
@@ -219,7 +220,7 @@ export class LogferryTransport extends TransportStream {
         this.shipper.reportThrown(subclassName, error)
       }
     } finally {
-      this.#written = undefined
+      this.#written = outer
     }
   }
 

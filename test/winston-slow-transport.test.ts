@@ -183,6 +183,26 @@ describe('beside a slow transport, LogferryTransport', () => {
     expect(emulator.events('d').map(({ n }) => n)).toEqual(upTo(100))
   })
 
+  it('keeps the context of log calls if the format of the transport logs through another logger', async () => {
+    await using shipping = await startShipping()
+    const { emulator } = shipping
+    const slow = new Slow()
+    const other = winston.createLogger({ format: { transform: info => info } })
+    const format = winston.format(info => {
+      if (info.n !== 'inner') other.info('m', { n: 'inner' })
+      return { ...info }
+    })()
+    const shipper = shipping.ship({ context: () => requests.getStore() })
+    const transport = new LogferryTransport({ shipper, format })
+    const logger = winston.createLogger({ transports: [slow, transport] })
+    other.add(transport)
+    for (let n = 0; n < 40; n++) requests.run({ request: n }, () => logger.info('m', { n }))
+    while (slow.written.length < 40) await delay(5)
+    await shipper.flush()
+    const events = emulator.events('d').filter(({ n }) => n !== 'inner')
+    expect(events.map(({ request }) => request)).toEqual(upTo(40))
+  })
+
   it('drops no event if a listener logs once for each, and those of a listener that logs without end', async () => {
     await using shipping = await startShipping()
     const { emulator } = shipping
