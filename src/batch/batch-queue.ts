@@ -122,7 +122,7 @@ export class BatchQueue {
     let queue = this.#queues.get(dataset)
     if (queue === undefined) {
       queue = new DatasetQueue(dataset, this.#queueDeps)
-      this.#queues.set(dataset, queue)
+      this.#queues.set(queue.dataset, queue)
     }
     return queue
   }

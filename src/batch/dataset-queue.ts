@@ -1,6 +1,7 @@
 import type { Severity } from '../accounting/severity.ts'
 import type { Line } from '../record/event-to-line.ts'
 import { reserveStack } from '../stack-reserve.ts'
+import { detached } from '../text/detached.ts'
 import { monotonicMs } from '../time.ts'
 import type { Acceptances } from './acceptances.ts'
 import type { Acknowledgement } from './acknowledgements.ts'
@@ -111,7 +112,7 @@ export class DatasetQueue {
   #extendedBytes = 0
 
   constructor(dataset: string, deps: DatasetQueueDeps) {
-    this.dataset = dataset
+    this.dataset = detached(dataset) // the name may be a part of a long text, and its batches wait
     this.#deps = deps
     this.#limits = deps.limits
   }

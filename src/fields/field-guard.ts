@@ -1,4 +1,5 @@
 import type { NonFinite } from '../record/plain.ts'
+import { detached } from '../text/detached.ts'
 import { shapeOf } from './field-routes.ts'
 import { FieldSet, maxPathLength } from './field-set.ts'
 
@@ -63,6 +64,8 @@ const maxDatasets = 1000
 const maxFieldsInAll = 100_000
 
 interface Dataset {
+  /** The name, which keeps no longer text alive. */
+  readonly name: string
   readonly fields: FieldSet
   /** Number of fields when the dataset was last counted among all. */
   counted: number
@@ -93,7 +96,6 @@ export class FieldGuard {
   readonly #datasets = new Map<string, Dataset>()
   /** Number of fields of all datasets, when each was last counted. */
   #fieldsInAll = 0
-  #latestName: string | undefined
   #latest: Dataset | undefined
 
   constructor({
@@ -192,13 +194,20 @@ export class FieldGuard {
   }
 
   #use(name: string): Dataset {
-    if (this.#latest !== undefined && name === this.#latestName) return this.#latest
-    if (this.#latest !== undefined) this.#count(this.#latest)
+    if (this.#latest !== undefined) {
+      if (name === this.#latest.name) return this.#latest
+      this.#count(this.#latest)
+    }
     let dataset = this.#datasets.get(name)
-    dataset ??= { fields: new FieldSet(this.#takenFields), counted: 0, around: new WeakSet(), isOver: false }
+    dataset ??= {
+      name: detached(name),
+      fields: new FieldSet(this.#takenFields),
+      counted: 0,
+      around: new WeakSet(),
+      isOver: false,
+    }
     this.#datasets.delete(name)
-    this.#datasets.set(name, dataset)
-    this.#latestName = name
+    this.#datasets.set(dataset.name, dataset)
     this.#latest = dataset
     if (this.#hasTooMany) this.#forgetOldest()
     return dataset

@@ -1,4 +1,5 @@
 import { isMap, isNativeError } from 'node:util/types'
+import { detached } from '../text/detached.ts'
 import { monotonicMs } from '../time.ts'
 import { shapeOf } from './field-routes.ts'
 import { minNames, shownName, type ValueLikePart, valueLikePart } from './value-like-name.ts'
@@ -128,7 +129,7 @@ export class FieldWatch {
       this.#typedFields -= oldest[1].types.size
     }
     const watched = { events: 0, types: new Map(), groups: new Map(), changes: new Map() }
-    this.#datasets.set(dataset, watched)
+    this.#datasets.set(detached(dataset), watched)
     return watched
   }
 

@@ -1,4 +1,4 @@
-import { ownCopy } from './own-text.ts'
+import { detached } from '../text/detached.ts'
 import type { UsageCount } from './usage.ts'
 
 /** Maximum number of datasets that are counted one by one. */
@@ -58,7 +58,7 @@ export class DatasetUsage {
       this.#othersUntilReplacement = Math.max(this.#others.events * shareOfOthers, minEventsPerReplacement)
       this.#removeSmallest()
     }
-    const count = { name: ownCopy(name), id: ++this.#lastId, events: 0, bytes: 0 }
+    const count = { name: detached(name), id: ++this.#lastId, events: 0, bytes: 0 }
     this.#byName.set(count.name, count)
     return count
   }

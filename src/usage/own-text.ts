@@ -8,13 +8,6 @@ export function ownText(units: Uint16Array, length: number): string {
   return Buffer.from(units.subarray(0, length)).toString('latin1')
 }
 
-/** Copies a text, so that it does not keep alive a longer text it was cut from. */
-export function ownCopy(text: string): string {
-  const units = new Uint16Array(text.length)
-  for (let at = 0; at < text.length; at++) units[at] = text.charCodeAt(at)
-  return ownText(units, units.length)
-}
-
 /** Returns about how many bytes a text takes. */
 export function bytesOfText(text: string): number {
   for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) > 0xff) return 2 * text.length

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { startEmulator } from '../../src/emulator.ts'
-import { createShipper } from '../../src/index.ts'
+import { createShipper, type ShipperOptions } from '../../src/index.ts'
 import { startFaultServer } from '../support/fault-server.ts'
 import { until } from '../support/until.ts'
 
@@ -72,4 +72,30 @@ describe('hundreds of thousands of dataset names', () => {
     await shipper.close({ timeoutMs: 10 })
     expect(shipper.stats()).toMatchObject({ accepted: 100_000, dropped: 100_000, pending: 0, bufferedBytes: 0 })
   }, 60_000)
+})
+
+describe('names of datasets that are parts of long texts', () => {
+  it.each<[string, ShipperOptions]>([
+    ['in outages', {}],
+    ['with rules for fields', { fields: {} }],
+    ['of held events', { hold: { below: 'error', trigger: 'error' } }],
+    ['of repeated events', { collapse: { windowMs: 60_000 } }],
+  ])('keep no text in memory %s', async (_, options) => {
+    await using server = await startFaultServer(() => {})
+    const shipper = createShipper({
+      baseUrl: server.url,
+      token: 'some-token',
+      dataset: ({ tenant }) => String(tenant),
+      transform: ({ path, ...event }) => ({ ...event, tenant: String(path).slice(0, 20) }),
+      ...options,
+    })
+    shipper.on('warning', () => {})
+    const before = await heapBytes()
+    for (let n = 0; n < 100; n++) {
+      const path = Buffer.from(`tenants-number-${10_000 + n}/${'x'.repeat(500_000)}`).toString()
+      for (let repeated = 0; repeated < 2; repeated++) shipper.ship({ path, message: 'm', trace_id: `t-${n}` })
+    }
+    expect((await heapBytes()) - before).toBeLessThan(fewBytes)
+    await shipper.close({ timeoutMs: 10 })
+  })
 })

@@ -6,6 +6,7 @@ import type { Line } from '../../record/event-to-line.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
 import { keptBytes } from '../../record/kept-bytes.ts'
 import { fewCallsBytes, openBatchBytes, reserveStack } from '../../stack-reserve.ts'
+import { detached } from '../../text/detached.ts'
 import { clearTimeout, monotonicMs, setTimeout } from '../../time.ts'
 import type { HeldEvents, HeldSource } from '../held-events.ts'
 import { type HoldingStep, type IntakeEvent, intakeEvent } from './intake-event.ts'
@@ -158,7 +159,7 @@ export class Collapse implements HeldSource {
     const { altered, maxEventBytes, toJson } = this.#deps
     const line = toJson(intake, Math.min(maxCopyBytes, maxEventBytes), altered)
     const json = keptBytes(line)
-    return { json, dataset, severity, resource, bytes: json.length + (resource?.length ?? 0) }
+    return { json, dataset: detached(dataset), severity, resource, bytes: json.length + (resource?.length ?? 0) }
   }
 
   #passOnNext(): void {

@@ -1,4 +1,5 @@
 import type { Severity } from '../../accounting/severity.ts'
+import { detached } from '../../text/detached.ts'
 
 /** An event that is held, without references to the caller's objects. */
 export interface HeldEvent {
@@ -157,12 +158,4 @@ export class HeldTraces {
     this.count--
     this.bytes -= event.bytes
   }
-}
-
-/**
- * Returns a copy of a text that refers to no other text. V8 makes a part of a text as a reference to the whole, such as a
- * header of many kilobytes.
- */
-function detached(id: string): string {
-  return ` ${id}`.slice(1)
 }

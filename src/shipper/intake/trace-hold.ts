@@ -5,6 +5,7 @@ import type { Line } from '../../record/event-to-line.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
 import { keptBytes } from '../../record/kept-bytes.ts'
 import { openBatchBytes, reserveStack } from '../../stack-reserve.ts'
+import { detached } from '../../text/detached.ts'
 import { clearTimeout, monotonicMs, setTimeout } from '../../time.ts'
 import { type HeldEvents, heldOverheadBytes } from '../held-events.ts'
 import { type HeldEvent, HeldTraces } from './held-traces.ts'
@@ -48,6 +49,7 @@ export class TraceHold {
   readonly #traces: HeldTraces
   readonly #altered: Alterations = { stubbed: 0, cut: 0 }
   #lastResource: Uint8Array | undefined
+  #lastDataset = ''
   #timer: NodeJS.Timeout | undefined
 
   constructor(deps: TraceHoldDeps) {
@@ -113,9 +115,10 @@ export class TraceHold {
     // Records of one logger have the same object as their resource and scope, which counts once.
     const resourceBytes = resource === undefined || resource === this.#lastResource ? 0 : resource.length
     this.#lastResource = resource
+    if (dataset !== this.#lastDataset) this.#lastDataset = detached(dataset)
     return {
       json,
-      dataset,
+      dataset: this.#lastDataset,
       severity,
       resource,
       timeMs: timeMsOf(intake),
