@@ -331,6 +331,7 @@ describe.each([
 it.each<[string, unknown[]]>([
   ['a long text', [`${'a'.repeat(25_000)}b${'a'.repeat(25_000)}`]],
   ['a thousand long texts', Array.from({ length: 1000 }, (_, i) => `${'a'.repeat(300)}b${'a'.repeat(300)}${i}`)],
+  ['a huge BigInt', [2n ** 5_000_000n]],
 ])('%s after a long message is looked for in it in no time', async (_, args) => {
   await using shipping = await startShipping()
   const transport = new LogferryTransport({ shipper: shipping.ship() })

@@ -30,8 +30,8 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
    * Name of the dataset that events go to, or a function that names the dataset of each event. A name has 1 to 1 024
    * characters, has no control characters, and is not `.` or `..`.
    *
-   * The function gets the event as it was logged. It runs inside the log call, and should be quick. If it throws or
-   * returns no usable name, the event is dropped, counted and reported.
+   * The function gets the event as `context`, `transform` and `sample` leave it. It runs inside the log call, and should
+   * be quick. If it throws or returns no usable name, the event is dropped, counted and reported.
    *
    * @defaultValue the environment variable `LOGFERRY_DATASET`; without it, required
    */

@@ -4,7 +4,7 @@ import { isHttp } from './http-message.ts'
 import { isRecord } from './is-plain-data.ts'
 import { movedGroups } from './moved-groups.ts'
 import { bytesOf, primitiveOf } from './special-value.ts'
-import { objectStub } from './stub.ts'
+import { bigIntStub, objectStub } from './stub.ts'
 import { type Info, splat } from './winston-info.ts'
 
 /**
@@ -108,7 +108,7 @@ function countFound(args: readonly unknown[], info: Info): number {
  */
 function isMadeOf(message: string, args: readonly unknown[]): boolean {
   const isUsed = (arg: unknown, at: number) => {
-    const text = isObject(arg) ? '' : String(arg)
+    const text = isObject(arg) ? '' : (bigIntStub(arg) ?? String(arg))
     return (at === 0 || text.length >= minTelling) && isFoundIn(message, text)
   }
   return args.slice(0, maxLookedFor).some(isUsed) || mask.test(message.slice(0, maxSearched))

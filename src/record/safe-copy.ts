@@ -7,7 +7,7 @@ import { httpFields } from './http-message.ts'
 import { leftOut, markFieldsLeftOut, markItemsLeftOut } from './left-out.ts'
 import { isPlainObject, maxDepth, type NonFinite, type Plain, type PlainObject } from './plain.ts'
 import { bytesOf, primitiveOf } from './special-value.ts'
-import { functionStub, objectStub, symbolStub, throwsStub } from './stub.ts'
+import { bigIntStub, functionStub, objectStub, symbolStub, throwsStub } from './stub.ts'
 import { handleRejection } from './unheard-rejection.ts'
 
 // Costs in units, each about 0.1 µs (measured 2026-11-22, 2 cores, Node 24).
@@ -33,11 +33,6 @@ const fairDepth = 3
 const manyNames = 1000
 const base64BytesPerByte = 4 / 3
 
-/**
- * BigInts from this size on become a stub. They take long to write in decimal, and applications do not log them on
- * purpose.
- */
-const largestBigInt = 2n ** 4096n
 /** BigInts below this size cost no units. */
 const smallBigInt = 2n ** 64n
 
@@ -147,7 +142,8 @@ export class SafeCopy {
 
   #bigInt(value: bigint): string {
     if (-smallBigInt < value && value < smallBigInt) return String(value)
-    if (value <= -largestBigInt || value >= largestBigInt) return this.#stub('[BigInt]')
+    const stub = bigIntStub(value)
+    if (stub !== undefined) return this.#stub(stub)
     const text = String(value)
     this.#effort.spend(text.length / 10)
     return text
@@ -299,13 +295,13 @@ export class SafeCopy {
  * with a name.
  */
 function keysByName(keys: readonly unknown[]): Map<string, unknown> | undefined {
-  if (!keys.some(key => typeof key === 'string') || keys.some(isObjectLike)) return undefined
+  if (!keys.some(key => typeof key === 'string') || keys.some(hasNoShortName)) return undefined
   const byName = new Map(keys.map(key => [String(key), key]))
   return byName.size === keys.length ? byName : undefined
 }
 
-function isObjectLike(key: unknown): boolean {
-  return typeof key === 'function' || (typeof key === 'object' && key !== null)
+function hasNoShortName(key: unknown): boolean {
+  return typeof key === 'function' || (typeof key === 'object' && key !== null) || bigIntStub(key) !== undefined
 }
 
 function firstOf(values: Iterator<unknown>, count: number): unknown[] {

@@ -8,6 +8,18 @@ const throwsStart = '[Throws: '
 const functionStart = '[Function '
 const symbolStart = 'Symbol('
 
+const hugeStub = '[BigInt]'
+/**
+ * BigInts from this size on become a stub. They take long to write in decimal, and applications do not log them on
+ * purpose.
+ */
+const largestBigInt = 2n ** 4096n
+
+/** Returns the stub of a BigInt that would take long to write, or `undefined` for any other value. */
+export function bigIntStub(value: unknown): string | undefined {
+  return typeof value === 'bigint' && (value <= -largestBigInt || value >= largestBigInt) ? hugeStub : undefined
+}
+
 /** Returns the stub of an object that has no content to log, or `undefined` for any other object. */
 export function objectStub(value: object): string | undefined {
   if (isDate(value)) return Number.isNaN(Date.prototype.getTime.call(value)) ? 'Invalid Date' : undefined
@@ -18,7 +30,7 @@ export function objectStub(value: object): string | undefined {
 }
 
 export function functionStub(value: { readonly name: unknown }): string {
-  return `${functionStart}${shortName(String(value.name || 'anonymous'))}]`
+  return `${functionStart}${shortName(textOf(value.name || 'anonymous'))}]`
 }
 
 export function symbolStub({ description = '' }: symbol): string {
@@ -28,10 +40,14 @@ export function symbolStub({ description = '' }: symbol): string {
 /** Returns the stub of a value that threw `thrown` when it was read. Never throws, whatever `thrown` is. */
 export function throwsStub(thrown: unknown): string {
   try {
-    return `${throwsStart}${shortName(String(isError(thrown) ? thrown.message : thrown))}]`
+    return `${throwsStart}${shortName(textOf(isError(thrown) ? thrown.message : thrown))}]`
   } catch {
     return '[Throws]'
   }
+}
+
+function textOf(value: unknown): string {
+  return bigIntStub(value) ?? String(value)
 }
 
 /** Half a character at the cut is replaced, not removed, so that `namelessIfCut` knows the length. */

@@ -248,6 +248,26 @@ describe('a value that cannot be shipped becomes a stub, and the rest is sent', 
     ['a promise', Promise.resolve(1), '[Promise]'],
     ['weak collections', [new WeakMap(), new WeakSet(), new WeakRef({})], ['[WeakMap]', '[WeakSet]', '[WeakRef]']],
     ['a huge BigInt', 7n ** 100_000n, '[BigInt]'],
+    [
+      'a huge BigInt that is the key of a Map',
+      new Map<unknown, number>([
+        ['a', 1],
+        [7n ** 100_000n, 2],
+      ]),
+      [
+        ['a', 1],
+        ['[BigInt]', 2],
+      ],
+    ],
+    [
+      'a getter that throws a huge BigInt',
+      {
+        get a(): never {
+          throw 7n ** 100_000n
+        },
+      },
+      { a: '[Throws: [BigInt]]' },
+    ],
     ['a cycle', cyclic(), { name: 'a', child: { parent: '[Circular]', list: ['[Circular]'] } }],
     [
       'a throwing getter',
