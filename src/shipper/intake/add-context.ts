@@ -68,11 +68,15 @@ function asJsonHasIt(value: unknown): unknown {
  */
 function merged(event: object, fields: object, isOwn: (name: string) => boolean): object {
   const merged: Record<string, unknown> = { ...event, ...fields }
+  let dotted: readonly string[] | undefined
   for (const [name, value] of Object.entries(fields)) {
     const own = shippedField(event, name)
     if (own !== undefined || isOwn(name)) merged[name] = own
     else if (name.includes('.')) merged[name] = fieldAt(event, name) === undefined ? value : undefined
-    else if (isGroup(value)) merged[name] = withoutDottedFields(value, name, event)
+    else if (isGroup(value)) {
+      dotted ??= Object.keys(event).filter(key => key.includes('.'))
+      merged[name] = withoutDottedFields(value, name, event, dotted)
+    }
   }
   return merged
 }
@@ -86,14 +90,19 @@ interface Trimmed {
 }
 
 /**
- * Returns a group of the context without the fields that the event has under dotted names. The names of the event bound the
- * work, whatever the group refers to.
+ * Returns a group of the context without the fields that the event has under dotted names. The dotted names of the event
+ * bound the work, whatever the group refers to.
  */
-function withoutDottedFields(group: object, name: string, event: object): object | undefined {
+function withoutDottedFields(
+  group: object,
+  name: string,
+  event: object,
+  dotted: readonly string[],
+): object | undefined {
   const prefix = `${name}.`
   let trimmed: Trimmed | undefined
   try {
-    for (const key of Object.keys(event)) {
+    for (const key of dotted) {
       if (!key.startsWith(prefix) || shippedField(event, key) === undefined) continue
       const names = key.slice(prefix.length).split('.', maxNames + 1)
       if (names.length > maxNames) continue
