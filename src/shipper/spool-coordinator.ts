@@ -261,10 +261,15 @@ export class SpoolCoordinator {
   /** Keeps intact records that must not be sent, in the same file as events that the service refused. */
   #setAside(refused: readonly RefusedRecord[]): void {
     const now = new Date(systemTimeMs())
-    for (const { dataset, line, reason } of refused) this.#deadLetters.write({ dataset, event: line, reason }, now)
+    const unwritten = refused.filter(
+      ({ dataset, line, reason }) => !this.#deadLetters.write({ dataset, event: line, reason }, now),
+    ).length
+    this.#rejectedUnwritten += unwritten
+    const kept =
+      unwritten === 0 ? 'but kept in rejected.ndjson' : `and ${unwritten} could not be kept in rejected.ndjson`
     this.#warn(
       `the spool in ${this.#directory} has records that logferry did not write: ${refused.length} (${refused[0]?.reason}). ` +
-        'They are not sent, but kept in rejected.ndjson. Find out what else writes to this directory.',
+        `They are not sent, ${kept}. Find out what else writes to this directory.`,
       'refused',
     )
   }

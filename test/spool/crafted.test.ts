@@ -96,6 +96,18 @@ describe('a spool with records that logferry did not write', () => {
     },
   )
 
+  it('counts them, and does not say that they are kept, if they cannot be written to rejected.ndjson', async () => {
+    await using shipping = await startShipping()
+    leave([record('d', 0, '[1]\n'), record('d', 1, '[2]\n'), record('d', 2, '{"n":1}\n')])
+    fs.mkdirSync(join(directory, 'rejected.ndjson'))
+    const shipper = shipping.ship({ spool: { directory } })
+    await shipper.flush()
+    expect(shipper.stats()).toMatchObject({ delivered: 1, spool: { rejectedUnwritten: 2 } })
+    expect(shipping.warnings.map(({ message }) => message)).toContainEqual(
+      expect.stringContaining('They are not sent, and 2 could not be kept in rejected.ndjson.'),
+    )
+  })
+
   it('counts no more as lost than the file can hold', async () => {
     await using shipping = await startShipping()
     leave([record('d', 0xfffffffe, '{"n":0}\n')], [record('d', 0, '{"n":1}\n'), endRecord('d', 0xffffffff)])
