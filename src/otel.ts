@@ -299,7 +299,7 @@ export class LogferryLogRecordProcessor {
    * false if the caller must ship the record.
    */
   #hold(record: OtelLogRecord): boolean {
-    reserveStack(openBatchBytes)
+    reserveStack(2 * openBatchBytes) // for the first one, which registers for the end of the process
     try {
       if (this.shipper.isBelowMinimum(severityOfRecord(record))) return false
       const { resource } = record

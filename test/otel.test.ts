@@ -267,6 +267,19 @@ describe('the processor', () => {
     expect(shipping.emulator.events('d')).toMatchObject([{ message: 'm', user: 1 }])
   })
 
+  it('counts a record once where the stack ends while it begins to wait for its resource', async () => {
+    await using shipping = await startShipping()
+    for (let bytes = 48_000; bytes < 56_000; bytes += 200) {
+      const shipper = shipping.ship()
+      const { host, logger } = loggingUntilHostIsKnown(shipper)
+      inLastFrameWith(bytes, () => logger.emit({ body: 'm' }))
+      host.resolve('h-1')
+      await shipper.flush()
+      expect(shipper.stats().accepted).toBeLessThanOrEqual(1)
+      await shipper.close()
+    }
+  })
+
   it('drops what a `transform` logs without end while it releases records', async () => {
     await using shipping = await startShipping()
     let left = 1000
@@ -281,7 +294,9 @@ describe('the processor', () => {
     host.resolve('h-1')
     await shipper.flush()
     expect(shipper.stats()).toMatchObject({ delivered: 27, dropped: 3, drops: { error: { info: 3 } } })
-    expect(shipping.warnings.map(({ message }) => message)).toEqual([expect.stringContaining('logs again for each event')])
+    expect(shipping.warnings.map(({ message }) => message)).toEqual([
+      expect.stringContaining('logs again for each event'),
+    ])
   })
 
   it.each<[string, (processor: LogferryLogRecordProcessor) => Promise<void>]>([
