@@ -13,7 +13,7 @@ import { wallClockMs } from '../record/clock.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import { beginLogCall, logCalls } from '../record/log-calls.ts'
 import { hasOtherFields } from '../record/shipped-field.ts'
-import { openBatchBytes, reserveStack, useDiskBytes } from '../stack-reserve.ts'
+import { flushBytes, openBatchBytes, reserveStack, useDiskBytes } from '../stack-reserve.ts'
 import { kindOfThrown } from '../text/kind-of-thrown.ts'
 import { monotonicMs, systemTimeMs } from '../time.ts'
 import { settlesWithin } from '../time-limits.ts'
@@ -142,7 +142,7 @@ export class Shipper {
    */
   async flush(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
     const timeoutMs = checkedTimeoutMs(options, this.#core.options.flushTimeoutMs)
-    reserveStack(useDiskBytes)
+    reserveStack(flushBytes)
     const { ledger, drain } = this.#core
     const { handedOffInAll } = ledger
     const isDone = await drain.flushWithin(timeoutMs)
@@ -168,7 +168,7 @@ export class Shipper {
    */
   async close(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
     const timeoutMs = checkedTimeoutMs(options, this.#core.options.flushTimeoutMs)
-    reserveStack(useDiskBytes)
+    reserveStack(flushBytes)
     const { drain, usageReports } = this.#core
     const complete = await drain.finish(timeoutMs, { about: 'close', shipLast: () => usageReports?.shipNow() })
     usageReports?.disarm() // events that sum up others may have been shipped since
@@ -426,7 +426,7 @@ export class Shipper {
    * @internal
    */
   async flushInBackground(): Promise<void> {
-    reserveStack(useDiskBytes)
+    reserveStack(flushBytes)
     const { drain, usageReports } = this.#core
     const onReleased = () => usageReports?.shipNow()
     const isDone = await drain.flushWithin(this.flushTimeoutMs, { onReleased, keepsAlive: false })

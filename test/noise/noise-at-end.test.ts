@@ -2,7 +2,9 @@
 import { describe, expect, it } from 'vitest'
 import { startEmulator } from '../../src/emulator.ts'
 import { environmentFor } from '../exit/running.ts'
+import { inLastFrameWith } from '../support/in-last-frame.ts'
 import { runScript } from '../support/run-script.ts'
+import { startShipping } from '../support/shipping.ts'
 import { startNode } from '../support/start-node.ts'
 
 const logger = (options: string) => `
@@ -157,6 +159,24 @@ describe('log calls where the stack ends', () => {
     expect(emulator.events('d')).toHaveLength(stats.delivered)
   })
 })
+
+it.each(['flush', 'close'] as const)(
+  '%s() where the stack ends is complete only if summaries are shipped',
+  async name => {
+    await using shipping = await startShipping()
+    for (let bytes = 60_000; bytes < 200_000; bytes += 4000) {
+      const shipper = shipping.ship({ collapse: {} })
+      for (let n = 0; n < 3; n++) shipper.ship({ message: 'm' })
+      let ended: Promise<unknown> = Promise.resolve()
+      inLastFrameWith(bytes, () => {
+        ended = shipper[name]().catch(error => error)
+      })
+      const result = await ended
+      if (!(result instanceof RangeError)) expect(result).toEqual({ complete: true, pending: 0 })
+      await shipper.close()
+    }
+  },
+)
 
 interface Repeated {
   readonly repeated: { readonly count: number }
