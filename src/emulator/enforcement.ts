@@ -8,7 +8,10 @@ export interface LimitChoice {
    * Distinct fields of a dataset. An event that would add one more fails, inside a 200; the other events are stored.
    */
   maxFields?: boolean | undefined
-  /** Decoded bytes per month, in units of 10^9. After they are used up, ingest requests get a 429. */
+  /**
+   * Decoded bytes per month, in units of 10^9. After they are used up, ingest requests get a 429 until the billing period
+   * ends.
+   */
   monthlyIngestGb?: boolean | undefined
   /** Number of datasets. A request that would create one more gets a 403. */
   maxDatasets?: boolean | undefined

@@ -15,7 +15,9 @@ interface Usage {
   readonly requests: RequestWindow
   readonly datasets: Map<string, FieldPaths>
   datasetBytes: number
+  /** Bytes of the billing period in which the last ones were ingested, and the time of that. */
   ingestedBytes: number
+  ingestedAtMs: number
 }
 
 const bytesPerGb = 1e9
@@ -79,19 +81,19 @@ export class LicenseLimits {
     const org = this.#heldTo('monthlyIngestGb', entry)
     if (!org) return
     const limit = monthlyBytes(org)
-    const remaining = Math.max(0, limit - this.#usageOf(entry).ingestedBytes)
-    announce(response, 'x-ingestlimit', limit, remaining, Date.parse(org.license.billingPeriodEnd) / 1000)
+    const remaining = Math.max(0, limit - this.#ingestedBytes(entry))
+    announce(response, 'x-ingestlimit', limit, remaining, billingPeriod(org, entry.atMs).endMs / 1000)
   }
 
   /** Refuses requests after the bytes of the month are used up. The request that uses them up is stored completely. */
   checkMonth({ entry }: Exchange): Answer | undefined {
     const org = this.#heldTo('monthlyIngestGb', entry)
-    if (!org || this.#usageOf(entry).ingestedBytes < monthlyBytes(org)) return undefined
+    if (!org || this.#ingestedBytes(entry) < monthlyBytes(org)) return undefined
     this.#refused.monthlyIngestGb += 1
-    const { monthlyIngestGb, billingPeriodEnd } = org.license
-    const message = `the ${monthlyIngestGb} GB per month that the license allows are used up until ${billingPeriodEnd}`
-    const leftSeconds = Math.ceil((Date.parse(billingPeriodEnd) - entry.atMs) / 1000)
-    const retryAfter = Math.min(Math.max(1, leftSeconds), maxRetryAfterSeconds)
+    const { endMs } = billingPeriod(org, entry.atMs)
+    const allowed = `the ${org.license.monthlyIngestGb} GB per month that the license allows`
+    const message = `${allowed} are used up until ${new Date(endMs).toISOString()}`
+    const retryAfter = Math.min(Math.ceil((endMs - entry.atMs) / 1000), maxRetryAfterSeconds)
     return refusal(429, 'month-used-up', message, { 'retry-after': String(retryAfter) })
   }
 
@@ -130,7 +132,10 @@ export class LicenseLimits {
 
   /** Counts the decoded body of a request after its events are stored. */
   countIngested(exchange: Exchange): void {
-    this.#usageOf(exchange.entry).ingestedBytes += exchange.entry.decodedBytes
+    const { entry } = exchange
+    const usage = this.#usageOf(entry)
+    usage.ingestedBytes = this.#ingestedBytes(entry) + entry.decodedBytes
+    usage.ingestedAtMs = Math.max(usage.ingestedAtMs, entry.atMs)
     this.announceMonth(exchange)
   }
 
@@ -147,10 +152,17 @@ export class LicenseLimits {
     return orgId !== undefined && this.enforced.has(limit) ? this.#organizations.get(orgId) : undefined
   }
 
+  /** Returns the bytes that were ingested in the present billing period. */
+  #ingestedBytes(entry: RequestEntry): number {
+    const { ingestedBytes, ingestedAtMs } = this.#usageOf(entry)
+    const org = this.#organizations.get(entry.orgId ?? '')
+    return org === undefined || ingestedAtMs >= billingPeriod(org, entry.atMs).startMs ? ingestedBytes : 0
+  }
+
   #usageOf({ orgId = '' }: RequestEntry): Usage {
     let usage = this.#usage.get(orgId)
     if (!usage) {
-      usage = { requests: new RequestWindow(), datasets: new Map(), datasetBytes: 0, ingestedBytes: 0 }
+      usage = { requests: new RequestWindow(), datasets: new Map(), datasetBytes: 0, ingestedBytes: 0, ingestedAtMs: 0 }
       this.#usage.set(orgId, usage)
     }
     return usage
@@ -173,6 +185,18 @@ function announce(response: ServerResponse, name: string, limit: number, remaini
 
 function monthlyBytes({ license }: Org): number {
   return Math.round(license.monthlyIngestGb * bytesPerGb)
+}
+
+/**
+ * Returns the billing period of a license. If the license names none that contains `nowMs`, the calendar month (UTC) counts,
+ * from the end of the named period on if that is later.
+ */
+function billingPeriod({ license }: Org, nowMs: number): { readonly startMs: number; readonly endMs: number } {
+  const [startMs, endMs] = [Date.parse(license.billingPeriodStart), Date.parse(license.billingPeriodEnd)]
+  if (startMs <= nowMs && nowMs < endMs) return { startMs, endMs }
+  const now = new Date(nowMs)
+  const monthStart = (offset: number) => Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset)
+  return { startMs: endMs <= nowMs ? Math.max(monthStart(0), endMs) : monthStart(0), endMs: monthStart(1) }
 }
 
 function whyNotValid({ license, paymentStatus }: Org, nowMs: number): string | undefined {

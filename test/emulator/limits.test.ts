@@ -397,10 +397,35 @@ describe('monthlyIngestGb', () => {
   it.each([
     ['the end of the billing period', 90_500, '91'],
     ['a day at most', 5 * 86_400_000, '86400'],
-    ['a second at least', -1000, '1'],
+    ['a second at least', 1, '1'],
   ])('asks clients to wait for %s', async (_, leftMs, seconds) => {
     emulator.changeOrg({ license: { monthlyIngestGb: 0, billingPeriodEnd: new Date(now + leftMs).toISOString() } })
     expect((await post(emulator)).headers.get('retry-after')).toBe(seconds)
+  })
+
+  it('begins anew when the billing period ends, and then with each calendar month', async () => {
+    const license = { billingPeriodStart: '2030-05-20T00:00:00.000Z', billingPeriodEnd: '2030-06-20T00:00:00.000Z' }
+    emulator.changeOrg({ license })
+    for (const [now, status, remaining, until] of [
+      ['2030-05-20T00:00Z', 200, '400', license.billingPeriodEnd],
+      ['2030-06-19T23:59Z', 200, '0', license.billingPeriodEnd],
+      ['2030-06-19T23:59Z', 429, '0', license.billingPeriodEnd],
+      ['2030-06-20T00:00Z', 200, '400', '2030-07-01T00:00:00.000Z'],
+      ['2030-06-30T23:59Z', 200, '0', '2030-07-01T00:00:00.000Z'],
+      ['2030-07-01T00:00Z', 200, '400', '2030-08-01T00:00:00.000Z'],
+      ['2030-12-01T00:00Z', 200, '400', '2031-01-01T00:00:00.000Z'],
+      ['2030-12-31T23:59Z', 200, '0', '2031-01-01T00:00:00.000Z'],
+      ['2030-12-31T23:59Z', 429, '0', '2031-01-01T00:00:00.000Z'],
+    ] as const) {
+      vi.setSystemTime(now)
+      const answer = await post(emulator, { body: event(600) })
+      expect([now, answer.status]).toEqual([now, status])
+      expect(told(answer)).toMatchObject({
+        'x-ingestlimit-remaining': remaining,
+        'x-ingestlimit-reset': String(Date.parse(until) / 1000),
+      })
+      if (status === 429) expect(await answer.text()).toContain(`are used up until ${until}`)
+    }
   })
 
   it('leaves the organization readable, without these headers', async () => {
