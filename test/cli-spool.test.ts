@@ -335,6 +335,20 @@ describe.concurrent('logferry spool send', () => {
     },
   )
 
+  it('reports its progress also if a terminal and npm send SIGINT one after the other', async () => {
+    using spool = makeSpool()
+    await using emulator = await startEmulator()
+    emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    await leaveByKill(spool.directory, '', 3, emulator.url)
+    const again = "process.once('SIGINT', () => setTimeout(() => process.kill(process.pid, 'SIGINT'), 2))"
+    const preload = `data:text/javascript,${encodeURIComponent(again)}`
+    const args = ['spool', 'send', spool.directory]
+    await using running = startLogferry(args, environmentFor(emulator), ['--import', preload])
+    await running.until(/Delivered so far: 0 events/)
+    expect(await running.end('SIGINT')).toBe(1)
+    expect(running.stdout()).toMatch(/^Delivered: 0 events\nStill there: 3 events/)
+  })
+
   it.each([
     ['no token', { LOGFERRY_URL: nowhere }, /no token given\. .* A token is never given on the command line\./],
     ['no address', { LOGFERRY_TOKEN: 't' }, /no address given\. .* or give --url/],

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { createServer } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
@@ -245,6 +246,16 @@ describe.concurrent('logferry emulator', () => {
     const response = await fetch(`${url}/v1/datasets/%ff/ingest`, { method: 'POST' })
     expect([response.status, await response.json()]).toEqual([400, expect.objectContaining({ code: 'malformed-path' })])
     expect(await running.end('SIGINT')).toBe(0)
+  })
+
+  it('ends at once at a second signal, of any kind, if its end takes long', async () => {
+    const endless = "import http from 'node:http';http.Server.prototype.close=function(){return this}"
+    const preload = `data:text/javascript,${encodeURIComponent(endless)}`
+    await using running = startLogferry(['emulator'], {}, ['--import', preload])
+    await environmentOf(running)
+    running.signal('SIGINT')
+    await delay(1000)
+    expect(await running.end('SIGTERM')).toBeNull()
   })
 
   it('prints with --tail one line per event, and nothing else on standard output', async () => {

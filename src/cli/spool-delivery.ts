@@ -5,7 +5,7 @@ import { deadline } from '../time-limits.ts'
 import type { Ending } from './ending.ts'
 import { printError } from './print.ts'
 import { standstill } from './standstill.ts'
-import { stopSignals } from './stop-signals.ts'
+import { stopBySignal } from './stop-signals.ts'
 import { inCommandWords } from './warning-words.ts'
 
 /** Maximum time without progress before a command gives up, in seconds, if --timeout is not given. */
@@ -36,8 +36,7 @@ export async function deliver(
     const isLoss = code === 'LOGFERRY_DROPPED' && work === undefined
     if (!over.signal.aborted || isLoss) printError(inCommandWords(message, { timeout: timeoutOption }))
   })
-  const stop = () => breakOff('the command was stopped')
-  for (const signal of stopSignals) process.once(signal, stop)
+  void stopBySignal().then(() => breakOff('the command was stopped'))
   const stopClock = deadline(timeoutMs ?? maxTimeoutMs, () => breakOff('the time was up'))
   const isStuck = standstill(shipper, timeoutMs === undefined ? standstillSeconds * 1000 : maxTimeoutMs)
   const progress = setInterval(() => {
@@ -53,6 +52,5 @@ export async function deliver(
     stopClock()
     clearInterval(progress)
     await shipper.close({ timeoutMs: 0 })
-    for (const signal of stopSignals) process.off(signal, stop)
   }
 }

@@ -250,4 +250,12 @@ describe('the end of the dev service', () => {
     expect(dev.process.stdout()).toContain('Events received: 0')
     await expect(rawRequest(dev.url, '/')).rejects.toThrow('ECONNREFUSED')
   })
+
+  it('takes a second signal of the same moment, as npm and a terminal send one each, for the first', async () => {
+    const again = "process.once('SIGINT', () => setTimeout(() => process.kill(process.pid, 'SIGINT'), 2))"
+    const environment = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(again)}` }
+    await using dev = await startDev([], environment)
+    expect(await dev.process.end('SIGINT')).toBe(0)
+    expect(dev.process.stdout()).toContain('Events received: 0')
+  })
 })

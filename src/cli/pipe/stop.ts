@@ -1,11 +1,5 @@
-import { clearTimeout, monotonicMs, setTimeout } from '../../time.ts'
-import { stopSignals } from '../stop-signals.ts'
-
-/**
- * Signals within this time after the first one count as the same, in milliseconds: a terminal and a program such as npm
- * may both send one.
- */
-const sameSignalMs = 500
+import { clearTimeout, setTimeout } from '../../time.ts'
+import { onStopSignals, sameSignalMs } from '../stop-signals.ts'
 
 export interface StopOptions {
   /** Maximum time after a signal for which the input is read on, in milliseconds. */
@@ -19,16 +13,21 @@ export interface StopOptions {
  * writes it usually gets the same signal and has last words. The second signal stops at once.
  */
 export class Stop {
-  readonly #options: StopOptions
   readonly #reading = new AbortController()
   readonly #all = new AbortController()
   readonly #timers: NodeJS.Timeout[] = []
-  readonly #onSignal = (): void => this.#step()
-  #firstAtMs: number | undefined
+  readonly #stopListening: () => void
 
-  constructor(options: StopOptions) {
-    this.#options = options
-    for (const signal of stopSignals) process.on(signal, this.#onSignal)
+  constructor({ readOnMs, onFirst }: StopOptions) {
+    this.#stopListening = onStopSignals(({ count }) => {
+      if (count === 1) {
+        this.#timers.push(setTimeout(onFirst, sameSignalMs).unref())
+        this.#timers.push(setTimeout(() => this.#reading.abort(), readOnMs))
+      } else {
+        this.#reading.abort()
+        this.#all.abort()
+      }
+    })
   }
 
   /** Aborted when no more input is to be read. */
@@ -43,18 +42,6 @@ export class Stop {
 
   end(): void {
     for (const timer of this.#timers) clearTimeout(timer)
-    for (const signal of stopSignals) process.off(signal, this.#onSignal)
-  }
-
-  #step(): void {
-    if (this.#firstAtMs === undefined) {
-      this.#firstAtMs = monotonicMs()
-      const { readOnMs, onFirst } = this.#options
-      this.#timers.push(setTimeout(onFirst, sameSignalMs).unref())
-      this.#timers.push(setTimeout(() => this.#reading.abort(), readOnMs))
-    } else if (monotonicMs() - this.#firstAtMs > sameSignalMs) {
-      this.#reading.abort()
-      this.#all.abort()
-    }
+    this.#stopListening()
   }
 }
