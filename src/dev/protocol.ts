@@ -389,6 +389,8 @@ export interface RequestRow {
 
 export interface RequestsAnswer {
   requests: RequestRow[]
+  /** Datasets of the newest requests, whatever the answer was asked for; at most 100. */
+  datasets: string[]
   total: number
   refused: number
   bodyBytes: number

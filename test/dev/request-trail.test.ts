@@ -44,3 +44,21 @@ it('learns nothing of a request whose body comes after 2,000 others, when it is 
   expect(read(others[7] as ReceivedRequest)).toEqual({ n: 9, isDuplicate: false })
   expect(trail.detail(9)?.retryOf).toBeUndefined()
 })
+
+it('names the datasets of all kinds of requests, whatever it is asked for', () => {
+  const trail = new RequestTrail()
+  const ended = (dataset: string | undefined, reason: string) => {
+    const path = `/v1/datasets/${dataset}/ingest`
+    const entry = { atMs: 0, method: 'POST', path, dataset, reason, eventCount: 0, wireBytes: 0, decodedBytes: 0 }
+    trail.opened(entry as ReceivedRequest, { headers: {} } as IncomingMessage)
+    trail.ended(entry as ReceivedRequest, false)
+  }
+  ended('stored', '')
+  ended('refused', 'too large')
+  ended(undefined, 'the token is unknown')
+  expect(trail.list({ dataset: 'stored', limit: 1 }).datasets).toEqual(['refused', 'stored'])
+  for (let n = 0; n < 1000; n += 1) ended(`d${n}`, '')
+  const { datasets } = trail.list({})
+  expect(datasets).toHaveLength(100)
+  expect(datasets).toContain('d999')
+})

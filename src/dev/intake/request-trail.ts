@@ -11,6 +11,8 @@ import { startOf } from './start-of.ts'
 const maxRequests = 2000
 const maxPathChars = 1000
 const maxBodyStart = 4096
+/** Maximum number of datasets that an answer names. */
+const maxDatasets = 100
 /** Maximum number of reasons that are counted apart. A reason may have a text from outside in it. */
 const maxReasons = 100
 const otherReasons = 'other reasons'
@@ -163,8 +165,14 @@ export class RequestTrail {
 
   list({ before = Number.POSITIVE_INFINITY, limit = 200, status, dataset, retries }: RequestFilter): RequestsAnswer {
     const requests: RequestRow[] = []
+    const datasets = new Set<string>()
     let next: number | null = null
-    for (const { row } of [...this.#traces.values()].reverse()) {
+    const newestFirst = [...this.#traces.values()].reverse()
+    for (const { row } of newestFirst) {
+      if (datasets.size === maxDatasets) break
+      if (row.dataset !== null) datasets.add(row.dataset)
+    }
+    for (const { row } of newestFirst) {
       if (row.n >= before || !hasStatus(row, status)) continue
       if ((dataset !== undefined && row.dataset !== dataset) || (retries && row.retryOf === undefined)) continue
       if (requests.length === limit) {
@@ -174,7 +182,8 @@ export class RequestTrail {
       requests.push(row)
     }
     const { total, refused } = this
-    return { requests, total, refused, bodyBytes: this.#bodyBytes, wireBytes: this.#wireBytes, next }
+    const bytes = { bodyBytes: this.#bodyBytes, wireBytes: this.#wireBytes }
+    return { requests, datasets: [...datasets].sort(), total, refused, ...bytes, next }
   }
 
   detail(n: number): RequestDetail | undefined {

@@ -29,6 +29,8 @@ export function RequestsScreen({ state }: Props) {
   const open = /^\d+$/.test(state.place.id) ? Number(state.place.id) : undefined
   const ratio = answer === undefined || answer.wireBytes === 0 ? 1 : answer.bodyBytes / answer.wireBytes
   const rows = answer?.requests ?? []
+  // The chosen dataset stays in the list when its requests are forgotten.
+  const datasets = [...new Set([...(answer?.datasets ?? []), ...(dataset === '' ? [] : [dataset])])]
   const times = rows.flatMap(({ at, tookMs }) => [at, at + (tookMs ?? 0)])
   const span = { from: Math.min(...times), to: Math.max(...times) }
   return (
@@ -56,9 +58,9 @@ export function RequestsScreen({ state }: Props) {
           Dataset{' '}
           <select value={dataset} onChange={({ currentTarget: { value } }) => filter(() => setDataset(value))}>
             <option value="">all</option>
-            {(state.tick?.datasets ?? []).map(({ value }) => (
-              <option key={value} value={value}>
-                {value}
+            {datasets.map(name => (
+              <option key={name} value={name}>
+                {name}
               </option>
             ))}
           </select>
