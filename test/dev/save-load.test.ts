@@ -49,6 +49,27 @@ describe('--save and --load', () => {
     expect(readFileSync(file, 'utf8').trimEnd().split('\n')).toHaveLength(3)
   })
 
+  it('find an event again by the address of its page, in whatever form its time is', async () => {
+    const times = [
+      '2025-11-22 10:42:07',
+      '2025-11-22T10:42:07,5+0100',
+      1763808127,
+      1763808127123,
+      '1763808127123456789',
+    ]
+    const file = join(directory, 'times.ndjson')
+    writeFileSync(
+      file,
+      times.map(time => `{"_time":${/^\d+$/.test(String(time)) ? time : JSON.stringify(time)}}\n`).join(''),
+    )
+    await using dev = await startDev(['--load', file], { TZ: 'America/New_York' })
+    await dev.process.until(/5 events were loaded\./)
+    for (const time of times) {
+      const answer = await dev.raw(`/dev/api/event?${new URLSearchParams({ id: 'earlier.1', t: String(time) })}`)
+      expect(JSON.parse(answer.body)).toMatchObject({ time: String(time) })
+    }
+  })
+
   it('shows any file of events, and counts the lines that are none', async () => {
     const file = join(directory, 'other.ndjson')
     writeFileSync(

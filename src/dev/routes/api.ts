@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { json } from '../../emulator/answer.ts'
+import { timeOfValue } from '../event/event-time.ts'
 import { FaultMistake } from '../faults/fault-mistake.ts'
 import { type LicenseSettings, LimitMistake } from '../faults/license-settings.ts'
 import type { RunningFaults } from '../faults/running-faults.ts'
@@ -174,7 +175,7 @@ function routesOf(deps: ApiDeps): Record<keyof typeof paths, Route> {
     },
     event: {
       get: async ({ response, parameters }) => {
-        const time = parameters.text('t', 60)
+        const time = parameters.text('t')
         const found = index.event(parameters.requiredText('id'))
         const event = found ?? (time === undefined ? undefined : await eventAtTime(index, time))
         if (event === undefined) {
@@ -305,8 +306,8 @@ function routesOf(deps: ApiDeps): Record<keyof typeof paths, Route> {
 
 /** Finds the event of a link that was made by an earlier run, if events were loaded from a file: by its `_time`. */
 async function eventAtTime(index: EventIndexApi, time: string): Promise<EventDetail | undefined> {
-  const at = Date.parse(time)
-  if (Number.isNaN(at)) return undefined
+  const at = timeOfValue(time) ?? timeOfValue(Number(time))
+  if (at === undefined) return undefined
   const { events } = await index.events({ from: at - 1, to: at + 1, limit: maxRows })
   return events.map(({ id }) => index.event(id)).find(event => event?.time === time)
 }
