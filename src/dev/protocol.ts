@@ -157,7 +157,7 @@ export interface ViewQuery {
   mark: number
 }
 
-/** Query string of `live`: a `ViewQuery` (`columns` joined with commas), and where the page left off. */
+/** Query string of `live`: a `ViewQuery` (`columns` joined by `joinedWithCommas`), and where the page left off. */
 export interface LiveRequest extends Partial<ViewQuery> {
   /** The id of the last SSE message, if the page opens the stream anew. The header `Last-Event-ID` has precedence. */
   after?: string | undefined

@@ -11,6 +11,7 @@ import {
   type TraceAnswer,
   type ViewState,
 } from '../../src/dev/protocol.ts'
+import { joinedWithCommas } from '../../src/text/comma-list.ts'
 import { shareAmongTests } from '../support/share-among-tests.ts'
 import { type Dev, rawRequest, setupOf, startDev } from './service.ts'
 
@@ -228,6 +229,20 @@ describe('the dev service', () => {
   ])('answers %s with an error that has a code', async (path, status, code) => {
     const answer = await dev.raw(path)
     expect([answer.status, JSON.parse(answer.body).code]).toEqual([status, code])
+  })
+
+  it('answers with an event whatever its page says of its time', async () => {
+    const _time = 'today, '.repeat(40)
+    await dev.ingest([{ _time }])
+    const id = (await dev.events({ limit: 1 })).events[0]?.id as string
+    expect(await dev.get(paths.event, { id, t: _time })).toMatchObject({ time: _time })
+  })
+
+  it('shows columns of any name in the order in which the page asks for them', async () => {
+    await dev.ingest([{ 'a,b': 1, 'back\\slash': 2, c: 3 }], 'columns')
+    const columns = ['c', 'a,b', 'back\\slash', 'missing,too']
+    await using live = await dev.live({ q: 'dataset:columns', columns: joinedWithCommas(columns) })
+    expect((await live.next('hello')).view.rows[0]?.cells).toEqual(['3', '1', '2', null])
   })
 
   it('finds nothing after everything is deleted, and tells open pages', async () => {

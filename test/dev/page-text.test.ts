@@ -9,6 +9,7 @@ import { addressOf, home, type Place, placeOf } from '../../src/dev/page/place.t
 import { isStack, stackParts } from '../../src/dev/page/stack-parts.ts'
 import { type Parent, treeLines } from '../../src/dev/page/tree-lines.ts'
 import { highlightOf, type Piece, visiblePieces } from '../../src/dev/page/visible-text.ts'
+import { editQuery } from '../../src/dev/query/edit-query.ts'
 import { anyCharacter } from '../support/any-character.ts'
 import { soakRuns } from '../support/soak-runs.ts'
 
@@ -172,7 +173,7 @@ describe('the address', () => {
       from: fc.option(fc.integer({ min: 1, max: 2e12 })),
       to: fc.option(fc.integer({ min: 1, max: 2e12 })),
       group: fc.boolean(),
-      columns: fc.array(fc.stringMatching(/^[\w.]+$/), { maxLength: 12 }),
+      columns: fc.array(fc.string({ minLength: 1, unit: 'grapheme' }), { maxLength: 12 }),
       mark: fc.nat(),
       sel: fc.integer({ min: 1, max: 1e9 }),
       epoch: fc.stringMatching(/^[a-z0-9]{1,8}$/),
@@ -216,6 +217,14 @@ describe('the boxes of a facet', () => {
     [['level:error'], ['error']],
     [['(level:error OR level:fatal)'], ['error', 'fatal']],
     [
+      ['level:>=info', 'level:<error'],
+      ['info', 'warn'],
+    ],
+    [
+      ['level:*', '-level:"trace"'],
+      ['debug', 'info', 'warn', 'error', 'fatal'],
+    ],
+    [
       ['-level:debug', '-level:trace'],
       ['info', 'warn', 'error', 'fatal'],
     ],
@@ -232,6 +241,34 @@ describe('the boxes of a facet', () => {
     const clauses = clausesOf('(source:api OR source:"a b")', '-source:web')
     expect(facetState(clauses, 'source')).toMatchObject({ only: ['api', 'a b'], excluded: [{ value: 'web' }] })
   })
+
+  it.each(['user id', 'a"b', 'order[0]', '50%'])('know the field %s by its name as a query has it', field => {
+    const q = ['"one"', '"two"'].reduce((q, value) => editQuery(q, { kind: 'or', path: field, value }), '')
+    expect(facetState(clausesOf(q), field)).toEqual({ only: ['one', 'two'], excluded: [] })
+    const excluding = editQuery('', { kind: 'exclude', path: field, value: '"one"' })
+    expect(facetState(clausesOf(excluding), field)).toMatchObject({ only: [], excluded: [{ value: 'one' }] })
+  })
+
+  it('show the values of a clause, whatever they contain', () => {
+    const values = fc.array(fc.string({ minLength: 1, maxLength: 40, unit: 'grapheme' }), {
+      minLength: 1,
+      maxLength: 4,
+    })
+    fc.assert(
+      fc.property(values, values => {
+        const q = values.reduce((q, value) => editQuery(q, { kind: 'or', path: 'a', value: JSON.stringify(value) }), '')
+        expect(new Set(facetState(clausesOf(q), 'a').only)).toEqual(new Set(values))
+      }),
+      { examples: [[['x OR a:y', ') OR (']]] },
+    )
+  })
+
+  it.each(['status:*', 'status:>=500', 'status:50?', 'status:/^5/', '(status:404 OR status:>=500)'])(
+    'are all checked if a clause names no values, such as %s',
+    text => {
+      expect(facetState(clausesOf(text), 'status')).toEqual({ only: [], excluded: [] })
+    },
+  )
 })
 
 describe('the source of the page', () => {

@@ -133,6 +133,39 @@ it('shows the day of what is not of today, not only the time', async () => {
   await page.getByText(`2 groups, ${day} `).waitFor()
 })
 
+it('has columns and facets of fields with any name, also after a reload', async () => {
+  await using dev = await startDev()
+  await dev.ingest([{ message: 'the only event', 'user id': 'ann', 'a,b': 'both' }])
+  await using tab = await openTab(browser, dev)
+  const { page } = tab
+  await tab.shows('the only event')
+  await page.getByText('View', { exact: true }).click()
+  for (const name of ['user id', 'a,b']) await page.getByRole('checkbox', { name, exact: true }).check()
+  await page.reload()
+  await tab.shows('the only event')
+  for (const name of ['user id', 'a,b']) await page.getByRole('columnheader', { name, exact: true }).waitFor()
+  for (const value of ['ann', 'both']) await page.getByRole('gridcell', { name: value, exact: true }).waitFor()
+  const facets = page.getByRole('complementary', { name: 'Facets' })
+  await facets.getByRole('textbox').fill('user id')
+  await facets.getByRole('textbox').press('Enter')
+  await facets.getByRole('checkbox', { name: 'ann' }).click()
+  await tab.hasQuery('-"user id":ann')
+  await eventually(() => facets.getByRole('checkbox', { name: 'ann' }).isChecked()).toBe(false)
+  await facets.getByRole('checkbox', { name: 'ann' }).click()
+  await tab.hasQuery('')
+  await tab.shows('the only event')
+  expect(tab.complaints).toEqual([])
+})
+
+it('has each dataset of a request in the list of the Requests tab, also if all its requests were refused', async () => {
+  await using dev = await startDev(['--fault', 'status=503'])
+  await dev.ingest([{ n: 1 }], 'refused')
+  await using tab = await openTab(browser, dev, 'requests')
+  const { page } = tab
+  await page.getByLabel('Dataset').selectOption('refused')
+  await eventually(() => page.locator('table.requests tbody tr').count()).toBe(1)
+})
+
 /** The rule of WebKit for copies. */
 const copiesOnlyAtOnce = `{
   let isPermitted = false

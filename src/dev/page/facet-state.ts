@@ -1,5 +1,6 @@
 /** Reads from the clauses of a query which values of a field it lets through, for the boxes of a facet. */
 import { type Level, levels, type QueryReading } from '../protocol.ts'
+import { quoted, unescaped } from '../query/quoted-text.ts'
 
 type Clauses = QueryReading['clauses']
 
@@ -10,45 +11,60 @@ export interface FacetState {
   excluded: { value: string; start: number; end: number }[]
 }
 
-const value = String.raw`"(?:[^"\\]|\\.)*"|[^\s()"]+`
+/** What a clause says about one field. */
+interface FieldTests {
+  isExcluding: boolean
+  /** The text of each test after the colon. One of them must hold. */
+  tests: string[]
+}
 
-/** Reads clauses such as `source:api`, `-source:"a b"` and `(source:api OR source:web)`. */
+const test = String.raw`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s()"'][^\s()"]*`
+
+/** Reads a clause such as `source:api`, `-"user id":"a b"` or `(source:api OR source:web)`. */
+function testsOf(clause: string, field: string): FieldTests | undefined {
+  const names = [field, quoted(field)].map(name => name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+  const one = `(?:${names.join('|')}):(${test})`
+  const whole = new RegExp(String.raw`^(?:(-|NOT )?${one}|\(${one}(?: OR ${one})*\))$`).exec(clause)
+  if (whole === null) return undefined
+  return {
+    isExcluding: whole[1] !== undefined,
+    tests: [...clause.matchAll(new RegExp(one, 'g'))].map(([, found = '']) => found),
+  }
+}
+
 export function facetState(clauses: Clauses, field: string): FacetState {
-  const name = field.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
-  const one = new RegExp(`^(?<minus>-|NOT )?${name}:(?<value>${value})$`)
   const state: FacetState = { only: [], excluded: [] }
   for (const { text, start, end } of clauses) {
-    const found = one.exec(text)?.groups
-    if (found?.minus !== undefined) state.excluded.push({ value: unquoted(found.value ?? ''), start, end })
-    else if (found !== undefined) state.only.push(unquoted(found.value ?? ''))
-    else if (text.startsWith('(') && text.endsWith(')')) {
-      const parts = text
-        .slice(1, -1)
-        .split(' OR ')
-        .map(part => one.exec(part.trim())?.groups)
-      if (parts.every(part => part !== undefined && part.minus === undefined)) {
-        state.only.push(...parts.map(part => unquoted(part?.value ?? '')))
-      }
-    }
+    const { isExcluding, tests } = testsOf(text, field) ?? { isExcluding: false, tests: [] }
+    if (isExcluding) state.excluded.push(...tests.map(one => ({ value: namedIn(one), start, end })))
+    else if (tests.every(isValue)) state.only.push(...tests.map(namedIn))
   }
   return state
 }
 
+/** False if a test names no value, but a comparison, a pattern or the presence of the field. */
+function isValue(text: string): boolean {
+  return /^["']|^[^<>=!/*?][^*?]*$/.test(text)
+}
+
+function namedIn(text: string): string {
+  return /^["']/.test(text) ? unescaped(text.slice(1, -1)) : text
+}
+
 /** The levels that the query lets through; `null` if no clause is about the level. */
 export function shownLevels(clauses: Clauses): Level[] | null {
-  const state = facetState(clauses, 'level')
-  if (state.only.length === 0 && state.excluded.length === 0) return null
-  const named = new Set<Level>()
-  for (const text of state.only) {
-    const [, comparison = '', word = ''] = /^(>=|<=|>|<|=)?(.*)$/.exec(text) ?? []
-    const rank = levels.indexOf(word.toLowerCase() as Level)
-    if (rank === -1) continue
-    for (const [at, level] of levels.entries()) {
-      if (isWithin(at, comparison, rank)) named.add(level)
-    }
-  }
-  const excluded = new Set(state.excluded.map(one => one.value.toLowerCase()))
-  return levels.filter(level => (state.only.length === 0 || named.has(level)) && !excluded.has(level))
+  const about = clauses.flatMap(({ text }) => testsOf(text, 'level') ?? [])
+  if (about.length === 0) return null
+  return levels.filter((_, rank) =>
+    about.every(({ isExcluding, tests }) => tests.some(one => isOfLevel(rank, one)) !== isExcluding),
+  )
+}
+
+function isOfLevel(rank: number, text: string): boolean {
+  if (text === '*') return true
+  const [, comparison = '', word = ''] = /^(>=|<=|>|<|=)?(.*)$/s.exec(namedIn(text)) ?? []
+  const bound = levels.indexOf(word.toLowerCase() as Level)
+  return bound !== -1 && isWithin(rank, comparison, bound)
 }
 
 function isWithin(rank: number, comparison: string, bound: number): boolean {
@@ -57,13 +73,4 @@ function isWithin(rank: number, comparison: string, bound: number): boolean {
   if (comparison === '<=') return rank <= bound
   if (comparison === '<') return rank < bound
   return rank === bound
-}
-
-function unquoted(text: string): string {
-  if (!text.startsWith('"')) return text
-  try {
-    return String(JSON.parse(text))
-  } catch {
-    return text.slice(1, -1)
-  }
 }

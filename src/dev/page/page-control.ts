@@ -2,6 +2,7 @@
  * Connects the address, the stream and the list. A change of the address becomes a change of the view at the service;
  * a message of the stream becomes state that the page shows.
  */
+import { joinedWithCommas } from '../../text/comma-list.ts'
 import type { LiveMessages, ViewChange, ViewQuery, ViewState } from '../protocol.ts'
 import { ApiError, api, messageOf, queryString, wasAborted } from './api.ts'
 import { Connection } from './connection.ts'
@@ -136,7 +137,7 @@ export class PageControl {
   #go(place: Place): void {
     const before = this.store.state.place
     this.store.set({ place, menu: null })
-    const changed = queryKeys.filter(key => String(place[key]) !== String(before[key]))
+    const changed = queryKeys.filter(key => JSON.stringify(place[key]) !== JSON.stringify(before[key]))
     if (changed.length > 0) {
       const patch = Object.fromEntries(changed.map(key => [key, place[key]])) as Partial<ViewQuery>
       if (changed.some(key => selecting.includes(key))) void this.#select(patch, place)
@@ -331,7 +332,7 @@ export class PageControl {
   #liveQuery(): URLSearchParams {
     const query = viewQueryOf(this.store.state.place)
     const { columns, ...rest } = query
-    return new URLSearchParams(queryString({ ...rest, columns: columns.join(',') }))
+    return new URLSearchParams(queryString({ ...rest, columns: joinedWithCommas(columns) }))
   }
 
   #onHello(hello: LiveMessages['hello']): void {

@@ -2,6 +2,7 @@
  * The address of the page and what it means. Everything that a link should bring back is in it: a reload, the Back
  * button and a second tab show the same view.
  */
+import { joinedWithCommas, splitAtCommas } from '../../text/comma-list.ts'
 import { maxQueryChars, type Screen, type Sort, screens, type ViewQuery } from '../protocol.ts'
 
 /** The screens that have a tab. The others open from a row, or from the list of events. */
@@ -61,9 +62,8 @@ export function placeOf(url: URL): Place {
     from: wholeNumber(query.get('from')),
     to: wholeNumber(query.get('to')),
     group: query.get('group') !== '0',
-    columns: (query.get('cols') ?? '')
-      .split(',')
-      .filter(path => path !== '' && path.length <= maxColumnChars)
+    columns: splitAtCommas(query.get('cols') ?? '')
+      .filter(path => path.length <= maxColumnChars)
       .slice(0, maxColumns),
     mark: wholeNumber(query.get('mark')) ?? 0,
     sel: wholeNumber(query.get('sel')) ?? 0,
@@ -85,7 +85,7 @@ export function addressOf(place: Place): string {
   add('from', place.from)
   add('to', place.to)
   if (!place.group) query.push('group=0')
-  add('cols', place.columns.join(','))
+  add('cols', joinedWithCommas(place.columns))
   add('mark', place.mark)
   add('sel', place.sel)
   if (place.since !== 0 || place.mark !== 0 || place.sel !== 0) add('of', place.epoch)

@@ -130,9 +130,7 @@ function ColumnChoice({ state }: Props) {
   const { actions } = usePage()
   const [prefix, setPrefix] = useState('')
   const { answer } = useAnswer(signal => api.suggest({ q: prefix, at: prefix.length }, signal), [prefix])
-  const fields = (answer?.suggestions ?? [])
-    .filter(({ kind }) => kind === 'field')
-    .map(({ text }) => text.replace(/:$/, ''))
+  const fields = (answer?.suggestions ?? []).filter(({ kind }) => kind === 'field').map(({ label }) => label)
   const chosen = state.place.columns
   const shown = [...chosen, ...fields.filter(field => !chosen.includes(field)).slice(0, 10)]
   return (

@@ -1,3 +1,5 @@
+import { splitAtCommas } from '../../text/comma-list.ts'
+
 /** A parameter of a request is not valid. */
 export class BadRequest extends Error {}
 
@@ -62,7 +64,7 @@ export class Parameters {
   list(name: string, maxItems: number): string[] | undefined {
     const value = this.text(name)
     if (value === undefined) return undefined
-    const items = value.split(',').filter(item => item !== '')
+    const items = splitAtCommas(value)
     if (items.length <= maxItems) return items
     throw new BadRequest(`${name} may have ${maxItems} items`)
   }
