@@ -9,8 +9,8 @@ export interface LimitChoice {
    */
   maxFields?: boolean | undefined
   /**
-   * Decoded bytes per month, in units of 10^9. After they are used up, ingest requests get a 429 until the billing period
-   * ends.
+   * Decoded bytes per month, in units of 10^9. After they are used up, ingest requests get a 429 until the billing
+   * period ends.
    */
   monthlyIngestGb?: boolean | undefined
   /** Number of datasets. A request that would create one more gets a 403. */

@@ -188,8 +188,8 @@ function monthlyBytes({ license }: Org): number {
 }
 
 /**
- * Returns the billing period of a license. If the license names none that contains `nowMs`, the calendar month (UTC) counts,
- * from the end of the named period on if that is later.
+ * Returns the billing period of a license. If the license names none that contains `nowMs`, the calendar month (UTC)
+ * counts, from the end of the named period on if that is later.
  */
 function billingPeriod({ license }: Org, nowMs: number): { readonly startMs: number; readonly endMs: number } {
   const [startMs, endMs] = [Date.parse(license.billingPeriodStart), Date.parse(license.billingPeriodEnd)]
