@@ -47,6 +47,11 @@ describe.concurrent('a directory of another user in a spool', () => {
   })
 })
 
+/** Stops the command while it writes for the first time. */
+const stopAtOnce = `data:text/javascript,${encodeURIComponent(`
+  const { write } = process.stdout
+  process.stdout.write = function (...given) { process.emit('SIGTERM'); return write.apply(this, given) }`)}`
+
 describe.concurrent('logferry spool show', () => {
   it('keeps the order of events of several datasets within a millisecond', async () => {
     using spool = makeSpool()
@@ -99,6 +104,17 @@ describe.concurrent('logferry spool show', () => {
       /^time=\S+Z level=info dataset=d msg="n=3" n=3\ntime=\S+Z level=info dataset=d msg="n=4" n=4\n$/,
     )
     expect(stderr).toMatch(/more events match than the newest 2\. Raise/)
+  })
+
+  it('prints a part at a time, and nothing more after a signal', async () => {
+    using spool = makeSpool()
+    await leaveByKill(spool.directory, '', 3000)
+    const { code, stdout } = await logferry(['spool', 'show', spool.directory, '--logfmt', '--limit', '3000'], {}, [
+      '--import',
+      stopAtOnce,
+    ])
+    expect(code).toBe(0)
+    expect(stdout.trimEnd().split('\n').length).toBeLessThan(2000)
   })
 
   it('shows the events of a running process, and leaves it its spool', async () => {
@@ -234,10 +250,7 @@ describe('logferry spool export', () => {
   it('exits with 1 if it is stopped before the end', async () => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, 'dataset: ({ n }) => "d" + n', 3)
-    const stopAtOnce = `const { write } = process.stdout
-      process.stdout.write = function (...given) { process.emit('SIGTERM'); return write.apply(this, given) }`
-    const preload = `data:text/javascript,${encodeURIComponent(stopAtOnce)}`
-    const { code, stdout, stderr } = await logferry(['spool', 'export', spool.directory], {}, ['--import', preload])
+    const { code, stdout, stderr } = await logferry(['spool', 'export', spool.directory], {}, ['--import', stopAtOnce])
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/stopped before the end/) })
     expect(stdout.trimEnd().split('\n')).toHaveLength(1)
   })

@@ -166,15 +166,15 @@ async function printArrivals(service: DevService, signal: AbortSignal, isJson: b
   const printEvents = isJson ? printAsJson : printerOf({})
   for await (const { events, forgotten } of service.arrivals(signal)) {
     if (forgotten > 0) complain(`${counted(forgotten, 'event was', 'events were')} forgotten before being printed`)
-    printEvents(events)
-    await whenTaken(signal)
+    for (const _ of printEvents(events)) await whenTaken(signal)
   }
 }
 
-function printAsJson(events: readonly ShownEvent[]): void {
+function* printAsJson(events: readonly ShownEvent[]): Generator<void> {
   for (const event of events) {
     print(`{"type":"event",${toJsonLine(event, { fields: undefined, hasMeta: true }).slice(1)}`)
   }
+  yield
 }
 
 function printJson(value: object): void {

@@ -39,7 +39,7 @@ Exits with 0, also if no event matches; with 1 if the service or the spool canno
     } catch (error) {
       return signal.aborted ? 0 : explainTrouble(error, given)
     }
-    return printFound(found, printEvents, given)
+    return printFound(found, printEvents, given, signal)
   },
 }
 

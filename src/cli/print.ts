@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { styleText } from 'node:util'
 import { toPrintableLines, toShortLine } from '../text/short-line.ts'
+import { nextTurn } from '../time.ts'
 
 /** A part of a line with a style. A terminal shows it in this style; elsewhere the text stands alone. */
 export interface StyledText {
@@ -35,12 +36,13 @@ export function print(text: string | readonly (string | StyledText)[]): void {
 }
 
 /**
- * Waits until the reader of standard output takes more, so that a command which prints without end does not collect in
- * memory what its reader leaves. Ends early if the reader goes away or the signal is aborted.
+ * Waits until the reader of standard output takes more, so that a command which prints much does not collect in memory
+ * what its reader leaves. Ends early if the reader goes away or the signal is aborted. Always takes a turn of the event
+ * loop, in which these are noticed.
  */
 export async function whenTaken(signal: AbortSignal): Promise<void> {
-  if (!process.stdout.writableNeedDrain) return
-  await once(process.stdout, 'drain', { signal }).catch(() => {})
+  if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain', { signal }).catch(() => {})
+  else await nextTurn()
 }
 
 /** Prints a text to standard error, equally safe for the terminal. */
@@ -71,12 +73,29 @@ export function printStatus(text: string): void {
   process.stderr.write(`\r${toShortLine(text)}\u001b[K`)
 }
 
+/** Length of what `printLines` writes at a time, in characters. A single line may be longer. */
+const writtenChars = 65_536
+
 /**
- * Prints lines with styles to standard output, in one write. Each part is made harmless before it gets its style, so
- * that no text can control the terminal.
+ * Prints lines with styles to standard output, some of them in each step, so that the caller can wait for the reader in
+ * between. Each part of a line is made harmless before it gets its style, so that no text can control the terminal.
  */
-export function printLines(lines: readonly StyledLine[], hasColors: boolean): void {
-  if (lines.length > 0) console.log(lines.map(line => line.map(part => shown(part, hasColors)).join('')).join('\n'))
+export function* printLines(lines: Iterable<StyledLine>, hasColors: boolean): Generator<void> {
+  let some: string[] = []
+  let chars = 0
+  for (const line of lines) {
+    const text = line.map(part => shown(part, hasColors)).join('')
+    some.push(text)
+    chars += text.length
+    if (chars < writtenChars) continue
+    console.log(some.join('\n'))
+    yield
+    some = []
+    chars = 0
+  }
+  if (some.length === 0) return
+  console.log(some.join('\n'))
+  yield
 }
 
 function shown(part: string | StyledText, hasColors: boolean): string {

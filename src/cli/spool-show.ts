@@ -32,12 +32,13 @@ Exits with 0, also if no event matches; with 1 if the spool cannot be read.`,
     const directory = directoryOf(given)
     const printEvents = printerOf(given)
     const search = searchOf(given)
+    const signal = stopSignal()
     let found: FoundEvents
     try {
-      found = await newestInSpool(directory, search, stopSignal())
+      found = await newestInSpool(directory, search, signal)
     } catch (error) {
       return explainUnreadable(error, directory)
     }
-    return printFound(found, printEvents, given)
+    return printFound(found, printEvents, given, signal)
   },
 }

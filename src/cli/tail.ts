@@ -46,8 +46,10 @@ Exits with 0, also if the reader of its output ends; with 1 if the service or th
           if (process.stdout.isTTY && events.length === 0) printError('Waiting for events. Press Ctrl-C to stop.')
         }
         for (const notice of notices) printError(`logferry: ${toMessageLine(notice)}`)
-        printEvents(events)
-        await whenTaken(signal)
+        for (const _ of printEvents(events)) {
+          await whenTaken(signal)
+          if (signal.aborted) break
+        }
         if (signal.aborted) break
       }
     } catch (error) {

@@ -4,11 +4,16 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { logferry } from '../support/logferry.ts'
 import { surroundings } from '../support/surroundings.ts'
 import { type Dev, startDev } from './service.ts'
 
 const main = new URL('../../dist/cli/main.cjs', import.meta.url).pathname
 const events = Array.from({ length: 3000 }, (_, n) => ({ n, text: 'x'.repeat(1000) }))
+/** Stops the command while it writes for the first time. */
+const stopAtFirstWrite = `data:text/javascript,${encodeURIComponent(`
+  const { write } = process.stdout
+  process.stdout.write = function (...given) { process.emit('SIGTERM'); return write.apply(this, given) }`)}`
 
 describe.skipIf(process.platform === 'win32')('a reader that has stopped', () => {
   let dev: Dev
@@ -41,6 +46,21 @@ describe.skipIf(process.platform === 'win32')('a reader that has stopped', () =>
       child.kill('SIGKILL')
       child.stdout.destroy()
     }
+  })
+
+  it.each([
+    ['tail', ['--json', '--last', '3000']],
+    ['tail', ['--last', '3000']],
+    ['logs', ['--json', '--limit', '3000']],
+    ['logs', ['--logfmt', '--limit', '3000', '--reverse']],
+  ])("gets from 'logferry %s %j' a part at a time, and nothing more after a signal", async (command, options) => {
+    const { code, stdout, stderr } = await logferry([command, '--url', dev.url, ...options], {}, [
+      '--import',
+      stopAtFirstWrite,
+    ])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout.length).toBeGreaterThan(50_000)
+    expect(stdout.length).toBeLessThan(100_000)
   })
 
   it("lets 'logferry tail' read no further than it has read itself, and hears what was forgotten until then", async () => {

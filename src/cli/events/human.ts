@@ -48,18 +48,17 @@ export class HumanFormat {
   }
 
   /** Writes events that are printed together. Neighbors that repeat are one line with their number. */
-  lines(events: readonly ShownEvent[]): StyledLine[] {
-    const lines: StyledLine[] = []
+  *lines(events: readonly ShownEvent[]): Generator<StyledLine> {
     for (let at = 0; at < events.length; ) {
       let end = at + 1
       while (!this.#options.showsRepeats && end < events.length && isRepeat(events[at], events[end])) end++
-      this.#add(events[end - 1] as ShownEvent, end - at, lines)
+      yield* this.#linesOf(events[end - 1] as ShownEvent, end - at)
       at = end
     }
-    return lines
   }
 
-  #add(event: ShownEvent, count: number, lines: StyledLine[]): void {
+  #linesOf(event: ShownEvent, count: number): StyledLine[] {
+    const lines: StyledLine[] = []
     const time = new Date(event.at)
     const day = dayOf(time, this.#options.isUtc)
     if (day !== this.#day) lines.push([dim(`── ${day}${day === this.#today ? ' (today)' : ''} ──`)])
@@ -76,6 +75,7 @@ export class HumanFormat {
       ...(count > 1 ? [dim(` ×${count.toLocaleString('en')}`)] : []),
     ])
     this.#addFields(event, lines)
+    return lines
   }
 
   #addFields(event: ShownEvent, lines: StyledLine[]): void {

@@ -4,7 +4,7 @@ import { isDatasetName } from '../../options/dataset-name.ts'
 import { toMessageLine } from '../../text/short-line.ts'
 import { SystemDate, systemTimeMs } from '../../time.ts'
 import { type ArgumentForm, type Command, type Given, Misuse } from '../command.ts'
-import { print, printError, printLines } from '../print.ts'
+import { printError, printLines, type StyledLine, whenTaken } from '../print.ts'
 import { explainUnreadable, spoolOf } from '../spool.ts'
 import { type ColorChoice, colorChoices, hasColors } from './color-choice.ts'
 import { DevClient, devAddressOf, ServiceTrouble } from './dev-client.ts'
@@ -115,8 +115,8 @@ export function explainTrouble(error: unknown, given: Given): 1 {
   return 1
 }
 
-/** Prints events to standard output. */
-export type PrintEvents = (events: readonly ShownEvent[]) => void
+/** Prints events to standard output, some of them in each step. */
+export type PrintEvents = (events: readonly ShownEvent[]) => Iterable<void>
 
 /**
  * Returns the function that prints events in the format that the options name.
@@ -137,9 +137,10 @@ export function printerOf(given: Given): PrintEvents {
 }
 
 function eachOnItsLine(toLine: (event: ShownEvent) => string): PrintEvents {
-  return events => {
-    if (events.length > 0) print(events.map(toLine).join('\n'))
+  function* lines(events: readonly ShownEvent[]): Generator<StyledLine> {
+    for (const event of events) yield [toLine(event)]
   }
+  return events => printLines(lines(events), false)
 }
 
 function fieldsOf({ fields }: Given): string[] | undefined {
@@ -177,10 +178,22 @@ export function searchOf(given: Given): Search {
   }
 }
 
-/** Prints the events of a search, and what there is to say about them. Returns the exit code of the command. */
-export function printFound({ events, notices, reading }: FoundEvents, printEvents: PrintEvents, given: Given): number {
+/**
+ * Prints the events of a search at the pace of the reader, and what there is to say about them, until the signal is
+ * aborted. Returns the exit code of the command.
+ */
+export async function printFound(
+  { events, notices, reading }: FoundEvents,
+  printEvents: PrintEvents,
+  given: Given,
+  signal: AbortSignal,
+): Promise<number> {
+  if (signal.aborted) return 0
   if (reading !== undefined) printReading(reading)
-  printEvents(given.reverse === true ? events.reverse() : events)
+  for (const _ of printEvents(given.reverse === true ? events.reverse() : events)) {
+    await whenTaken(signal)
+    if (signal.aborted) return 0
+  }
   for (const notice of notices) printError(`logferry: ${toMessageLine(notice)}`)
   return events.length === 0 && given['exit-code'] === true ? noMatch : 0
 }
