@@ -359,7 +359,12 @@ describe('the index', () => {
   it('suggests fields, operators and values for the term at the cursor', () => {
     const index = newIndex()
     for (let at = 0; at < 3; at++)
-      index.add(arrived({ http: { status: 504, 'user agent': 'curl x' }, message: 'a' }, { dataset: 'checkout' }))
+      index.add(
+        arrived(
+          { http: { status: 504, 'user agent': 'curl x', 'a"b\\c': 'd' }, message: 'a' },
+          { dataset: 'checkout' },
+        ),
+      )
     const texts = (q: string, at = q.length) => index.suggest({ q, at }).suggestions.map(({ text }) => text)
     expect(texts('level:>=warn sta')).toEqual(['http.status:'])
     expect(texts('-us')).toContain('"http.user agent":')
@@ -367,6 +372,7 @@ describe('the index', () => {
     expect(texts('http.status:')).toEqual(['504'])
     expect(texts('status:')).toEqual(['504']) // which is read as http.status
     expect(texts('"http.user agent":')).toEqual(['"curl x"'])
+    expect(texts('"http.a\\"b\\\\c":')).toEqual(['d'])
     expect(texts('level:')[0]).toBe('fatal')
     expect(texts('dataset:c')).toEqual(['checkout'])
     expect(texts('is:l')).toContain('late')

@@ -1,6 +1,6 @@
 import { cutText } from '../cut-text.ts'
 import { levels, type SuggestAnswer } from '../protocol.ts'
-import { fieldText, quoted, valueText } from './quoted-text.ts'
+import { fieldText, quoted, unescaped, valueText } from './quoted-text.ts'
 import { type FieldNames, pathOf } from './resolve-names.ts'
 import { badgeWords, virtualFields } from './virtual-fields.ts'
 
@@ -31,7 +31,7 @@ export function suggestionsFor(text: string, at: number, source: SuggestionSourc
   if (prefix === undefined || field === undefined) {
     return { start, end: cursor, suggestions: fieldSuggestions(term, source) }
   }
-  const name = field.startsWith('"') ? field.slice(1, -1) : field
+  const name = field.startsWith('"') ? unescaped(field.slice(1, -1)) : field
   const valueStart = start + prefix.length
   const typed = text.slice(valueStart, cursor).replace(/^["']/, '').toLowerCase()
   return { start: valueStart, end: cursor, suggestions: valueSuggestions(name, typed, source) }
