@@ -209,6 +209,8 @@ describe('reading page after page from a service that lies', () => {
     const newest = new NewestEvents(1000)
     const message = 'm'.repeat(50_000_000)
     for (let at = 0; at < 100; at++) newest.add({ ...whole, at, message })
-    expect(newest.result().events).toHaveLength(5)
+    const { events, notices } = newest.result()
+    expect(events).toHaveLength(5)
+    expect(notices).toEqual([expect.stringMatching(/the newest 5\. Narrow --since/)]) // a higher --limit finds no more
   })
 })

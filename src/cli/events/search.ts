@@ -115,7 +115,7 @@ export class NewestEvents {
   result(): Pick<FoundEvents, 'events' | 'notices'> {
     this.#cut()
     const events = this.#events
-    return { events, notices: this.#isCut ? [cutNotice(events.length)] : [] }
+    return { events, notices: this.#isCut ? [cutNotice(events.length, this.#limit)] : [] }
   }
 }
 
@@ -124,9 +124,9 @@ function nanosecondsOf({ line }: ShownEvent): number {
   return Number(/^\{"_time":"[^"]{19}\.\d{3}(\d{6})Z"/.exec(line)?.[1] ?? 0)
 }
 
-function cutNotice(count: number): string {
-  return (
-    `more events match than the newest ${count === 1 ? 'one' : count.toLocaleString('en')}. ` +
-    'Raise --limit, or narrow --since, --until or the query, for others.'
-  )
+function cutNotice(count: number, limit: number): string {
+  const newest = count === 1 ? 'one' : count.toLocaleString('en')
+  // Fewer than the limit are as many as may be held at a time.
+  const remedy = count < limit ? 'Narrow' : 'Raise --limit, or narrow'
+  return `more events match than the newest ${newest}. ${remedy} --since, --until or the query, for others.`
 }
