@@ -46,6 +46,14 @@ describe('a pinned list of 40 windows', () => {
   })
 })
 
+it('rows keep the values of the columns that stay, in the order of the new columns', () => {
+  const { windows } = pinnedList()
+  const row = { n: 1, cells: ['1', '2', null] as (string | null)[] } as Row
+  windows.draw({ rows: [row], matched: 1, newest: 1, complete: true })
+  windows.changeColumns(['a', 'b', 'c'], ['b', 'new', 'a'])
+  expect(windows.row(0)?.cells).toEqual(['2', null, '1'])
+})
+
 describe('a pinned list that the service still searches', () => {
   it('asks for the rows on the screen once at a time', () => {
     let asked = 0

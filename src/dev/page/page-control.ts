@@ -136,8 +136,9 @@ export class PageControl {
 
   #go(place: Place): void {
     const before = this.store.state.place
-    this.store.set({ place, menu: null })
     const changed = queryKeys.filter(key => JSON.stringify(place[key]) !== JSON.stringify(before[key]))
+    if (changed.includes('columns')) this.rows.changeColumns(before.columns, place.columns)
+    this.store.set({ place, menu: null })
     if (changed.length > 0) {
       const patch = Object.fromEntries(changed.map(key => [key, place[key]])) as Partial<ViewQuery>
       if (changed.some(key => selecting.includes(key))) void this.#select(patch, place)
@@ -282,7 +283,8 @@ export class PageControl {
 
   #adopt(state: ViewState, isNewList: boolean): void {
     const { reading, matched, matchedEvents, complete } = state
-    if (this.#isOvertaken(state)) return this.store.set({ reading, isReady: true })
+    const isRelic = this.store.state.mode.kind === 'relic'
+    if (isRelic || this.#isOvertaken(state)) return this.store.set({ reading, isReady: true })
     this.store.set({ reading, matched, matchedEvents: matchedEvents ?? matched, complete, isReady: true })
     if (!isNewList) return
     this.rows.draw({ rows: state.rows, matched, complete, newest: state.pinnedAt ?? state.newest })

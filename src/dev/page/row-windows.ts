@@ -73,6 +73,17 @@ export class RowWindows {
     this.matched = this.heldRows().length
   }
 
+  /** Gives each row the cells of other columns, as far as it has them. The service sends the others with the next list. */
+  changeColumns(before: readonly string[], after: readonly string[]): void {
+    const places = after.map(path => before.indexOf(path))
+    for (const [start, rows] of this.#windows) {
+      this.#windows.set(
+        start,
+        rows.map(row => ({ ...row, cells: places.map(at => row.cells[at] ?? null) })),
+      )
+    }
+  }
+
   /** All rows that the page has, without gaps, from the newest. */
   heldRows(): Row[] {
     const rows: Row[] = []
