@@ -106,6 +106,23 @@ describe.concurrent('logferry spool show', () => {
     expect(stderr).toMatch(/more events match than the newest 2\. Raise/)
   })
 
+  it('knows the times of events that were added to a file long after the first', async () => {
+    using spool = makeSpool()
+    const start = Date.now()
+    const seconds = [0, 8, 60, 61]
+    const timeAfter = (second: number) => new Date(start + second * 1000).toISOString()
+    const lines = seconds.map(second => `{"_time":"${timeAfter(second)}","n":${second}}\n`)
+    const file = join(craft(spool.directory, 'd', lines), '000000000001.segment')
+    fs.utimesSync(file, new Date(), new Date(start + 70_000))
+    const show = async (...options: string[]) =>
+      (await logferryInTurn(['spool', 'show', spool.directory, ...options])).stdout
+    expect(await show('--json')).toBe(lines.join(''))
+    expect(await show('--json', '--since', timeAfter(9))).toBe(lines.slice(2).join(''))
+    expect(await show('is:clock')).toBe('')
+    const { stdout } = await logferryInTurn(['spool', 'export', spool.directory, '--meta'])
+    expect(stdout).toContain(`"written":"${timeAfter(60)}","event":{"_time":"${timeAfter(60)}"`)
+  })
+
   it('prints a part at a time, and nothing more after a signal', async () => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, '', 3000)

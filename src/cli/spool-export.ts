@@ -6,6 +6,7 @@ import { toShortLine } from '../text/short-line.ts'
 import type { Command } from './command.ts'
 import { datasetOf } from './events/reader-options.ts'
 import { stopSignal } from './events/stop.ts'
+import { writtenTime } from './events/written-time.ts'
 import { print, printError, whenTaken } from './print.ts'
 import { directoryOf, explainUnreadable, spoolDirectory } from './spool.ts'
 
@@ -63,7 +64,9 @@ function plain({ line }: SpooledEvent): string {
   return escapeJson(line)
 }
 
-function withMeta({ dataset, line, writtenMs }: SpooledEvent): string {
-  const meta = JSON.stringify({ dataset, written: new Date(writtenMs).toISOString() })
+function withMeta(event: SpooledEvent): string {
+  const { dataset, line } = event
+  const written = writtenTime(event, JSON.parse(line)._time)
+  const meta = JSON.stringify({ dataset, written: new Date(written).toISOString() })
   return escapeJson(`${meta.slice(0, -1)},"event":${line}}`)
 }

@@ -23,8 +23,9 @@ export interface SpooledEvent {
   /** JSON of the event, without a newline. */
   readonly line: string
   readonly severity: (typeof severityNames)[number]
-  /** Time when the file was written, in milliseconds since 1970. */
+  /** Time when the file was created, in milliseconds since 1970. Later events may have been added until `modifiedMs`. */
   readonly writtenMs: number
+  readonly modifiedMs: number
 }
 
 /** A segment or a directory that cannot be read. */
@@ -73,10 +74,10 @@ async function readSpooledSegment(
   const path = join(root, directory, name)
   if (bytes > maxSegmentBytes) return { directory, name, reason: 'the file is too large for a segment' }
   try {
-    const writtenMs = writtenAt(await fs.promises.stat(path))
     const content = readSegment(await nodeDisk.read(path), whyNoEvent)
     const { dataset = '', lost, refused } = content
-    return { directory, name, dataset, lost, refused, events: eventsIn(content, dataset, writtenMs) }
+    const events = eventsIn(content, dataset, await fs.promises.stat(path))
+    return { directory, name, dataset, lost, refused, events }
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException
     if (syscall === undefined) throw error
@@ -84,11 +85,13 @@ async function readSpooledSegment(
   }
 }
 
+type FileTimes = Pick<fs.Stats, 'birthtimeMs' | 'mtimeMs'>
+
 /**
  * Returns the creation time of a file, as far as it is known. Its owner updates the modification time to keep the file
  * from cleaners, and some file systems record no creation time.
  */
-export function writtenAt({ birthtimeMs, mtimeMs }: Pick<fs.Stats, 'birthtimeMs' | 'mtimeMs'>): number {
+export function writtenAt({ birthtimeMs, mtimeMs }: FileTimes): number {
   return birthtimeMs > 0 ? Math.min(birthtimeMs, mtimeMs) : mtimeMs
 }
 
@@ -96,14 +99,15 @@ export function writtenAt({ birthtimeMs, mtimeMs }: Pick<fs.Stats, 'birthtimeMs'
 export function eventsIn(
   { lines, severities }: { readonly lines: Buffer; readonly severities: Uint8Array },
   dataset: string,
-  writtenMs: number,
+  times: FileTimes,
 ): SpooledEvent[] {
+  const [writtenMs, modifiedMs] = [writtenAt(times), times.mtimeMs]
   const events: SpooledEvent[] = []
   let start = 0
   for (const severity of severities) {
     const end = lines.indexOf(newline, start)
     const line = lines.toString('utf8', start, end)
-    events.push({ dataset, line, severity: severityNames[severity as Severity], writtenMs })
+    events.push({ dataset, line, severity: severityNames[severity as Severity], writtenMs, modifiedMs })
     start = end + 1
   }
   return events

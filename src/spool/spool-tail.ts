@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { nodeDisk } from './disk.ts'
 import { whyNoEvent } from './event-line.ts'
 import { noFollow } from './node-fs.ts'
-import { eventsIn, type SpooledEvent, writtenAt } from './read-spool.ts'
+import { eventsIn, type SpooledEvent } from './read-spool.ts'
 import { isSealed, maxSegmentBytes, readSegment } from './segment-format.ts'
 import { directoriesIn, readableSegmentsIn } from './spool-directory.ts'
 
@@ -16,7 +16,6 @@ const maxOpen = 64
 /** A segment that may still grow. It stays open, so that its last lines can be read after its owner has removed it. */
 interface OpenSegment {
   readonly file: fs.promises.FileHandle
-  readonly writtenMs: number
   /** Bytes and events that have been read. */
   bytes: number
   events: number
@@ -102,7 +101,7 @@ export class SpoolTail {
     const flags = (fs.constants.O_RDONLY | noFollow) as never
     const file = await fs.promises.open(path, flags).catch(() => undefined)
     if (file === undefined) return false
-    const segment = { file, writtenMs: writtenAt(await file.stat()), bytes: 0, events: 0 }
+    const segment = { file, bytes: 0, events: 0 }
     directory.open.set(name, segment) // first, so that `close` closes the file if the reader stops
     const state = yield* readOn(segment)
     if (state === 'growing' && this.#openFiles < maxOpen) {
@@ -127,7 +126,8 @@ async function* readOn(segment: OpenSegment): Reading<SegmentState> {
 const unreadable = { events: [], state: 'unreadable' } as const
 
 async function readMore(segment: OpenSegment): Promise<{ events: readonly SpooledEvent[]; state: SegmentState }> {
-  const { size } = await segment.file.stat()
+  const stats = await segment.file.stat()
+  const { size } = stats
   if (size === segment.bytes) return { events: [], state: 'growing' }
   if (size > maxSegmentBytes) return unreadable
   const buffer = Buffer.alloc(size)
@@ -135,7 +135,7 @@ async function readMore(segment: OpenSegment): Promise<{ events: readonly Spoole
   const bytes = buffer.subarray(0, bytesRead)
   const state = isSealed(bytes) ? 'sealed' : 'growing' // first, because the reader moves the bytes
   const content = readSegment(bytes, whyNoEvent)
-  const events = eventsIn(content, content.dataset ?? '', segment.writtenMs)
+  const events = eventsIn(content, content.dataset ?? '', stats)
   const newEvents = events.slice(segment.events)
   segment.bytes = size
   segment.events = events.length

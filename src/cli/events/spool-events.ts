@@ -10,6 +10,7 @@ import { delay, systemTimeMs } from '../../time.ts'
 import type { Arrival, FollowOptions, Wanted } from './follow.ts'
 import { type FoundEvents, NewestEvents, type Search } from './search.ts'
 import type { ShownEvent } from './shown-event.ts'
+import { writtenTime } from './written-time.ts'
 
 /** Number of events that are matched at a time, and of those that the index keeps. */
 const atOnce = 1000
@@ -62,10 +63,12 @@ class SpoolMatcher {
     }
   }
 
-  #add({ dataset, line, writtenMs }: SpooledEvent): void {
+  #add(spooled: SpooledEvent): void {
+    const { dataset, line } = spooled
     const event = JSON.parse(line) as Record<string, unknown> // the line is an object: the reader has checked
     const source = sourceOf(event)
-    this.#index.add({ dataset, source, line, event, receivedAt: writtenMs, request: null, duplicate: false })
+    const receivedAt = writtenTime(spooled, event._time)
+    this.#index.add({ dataset, source, line, event, receivedAt, request: null, duplicate: false })
   }
 }
 
