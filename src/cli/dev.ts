@@ -153,8 +153,8 @@ async function untilProgramEnds(
   // Standard output is the program's.
   printError(`logferry: your logs are at ${service.pageUrl}`)
   const exitCode = await runProgram(program, service, complain)
+  const ended = stopped() // from now on, the first signal does not end the process before everything is saved
   if (keepsRunning) {
-    const ended = stopped()
     complain(`the program has ended with ${exitCode}; its logs stay at ${service.pageUrl} until Ctrl-C`)
     await ended
   }

@@ -59,8 +59,9 @@ export function stopBySignal(): Promise<void> {
   stopped ??= new Promise(resolve => {
     // The listeners stay, because a signal that arrives during their removal would be lost.
     onStopSignals(({ count, end }) => {
-      if (count > 1 || hasEnded) end()
+      if (count > 1) end()
       isStopped = true
+      if (hasEnded) exitSoon()
       resolve()
     })
   })
@@ -69,9 +70,13 @@ export function stopBySignal(): Promise<void> {
 
 /**
  * Called after the command. Bytes that the reader of standard output does not take keep the process alive. If a signal
- * has stopped the command, the process ends soon; otherwise it waits for its reader, and the next signal ends it.
+ * has stopped the command, the process ends soon; otherwise it waits for its reader, or for a signal.
  */
 export function endAfterStop(): void {
   hasEnded = true
-  if (isStopped) setTimeout(() => process.exit(), lastBytesMs).unref()
+  if (isStopped) exitSoon()
+}
+
+function exitSoon(): void {
+  setTimeout(() => process.exit(), lastBytesMs).unref()
 }

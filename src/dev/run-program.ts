@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
+import { setImmediate } from '../time.ts'
 import { defaultDataset } from './dev-service.ts'
 
 /** What the program needs to ship to the dev service. */
@@ -43,7 +44,10 @@ export function runProgram(
     resolve(code ?? signalBase + (signal === null ? 0 : constants.signals[signal]))
   })
   return promise.finally(() => {
-    for (const signal of signalsHere()) process.off(signal, forward)
+    // Later, so that no signal ends the process before the caller has added its own listeners.
+    setImmediate(() => {
+      for (const signal of signalsHere()) process.off(signal, forward)
+    })
   })
 }
 

@@ -108,6 +108,19 @@ describe('logferry dev -- program', () => {
     expect(running.stdout()).toBe('ready\ndone\n')
   })
 
+  it('reports its end also if a signal comes again when the program has ended, as from npm', async () => {
+    const atItsEnd = `import { ChildProcess } from 'node:child_process'
+      const { emit } = ChildProcess.prototype
+      ChildProcess.prototype.emit = function (name, ...rest) {
+        if (name === 'exit') setTimeout(() => process.kill(process.pid, 'SIGINT'), 1)
+        return emit.call(this, name, ...rest)
+      }`
+    const preload = `data:text/javascript,${encodeURIComponent(atItsEnd)}`
+    const { code, stderr } = await logferry(['dev', '--port', '0', '--', 'false'], environment, ['--import', preload])
+    expect(code).toBe(1)
+    expect(stderr).toContain('events received: 0')
+  })
+
   it('with --keep shows the logs until it is stopped, and still returns the code of the program', async () => {
     const args = ['dev', '--port', '0', '--keep', '--', process.execPath, '-e', 'process.exit(3)']
     await using running = startLogferry(args, environment)
