@@ -154,6 +154,10 @@ it('has columns and facets of fields with any name, also after a reload', async 
   await facets.getByRole('checkbox', { name: 'ann' }).click()
   await tab.hasQuery('')
   await tab.shows('the only event')
+  await tab.search('"user id":ANN')
+  await tab.shows('the only event')
+  await eventually(() => facets.getByRole('checkbox', { name: /^ann$/i }).count()).toBe(1)
+  expect(await facets.getByRole('checkbox', { name: 'ann' }).isChecked()).toBe(true)
   expect(tab.complaints).toEqual([])
 })
 

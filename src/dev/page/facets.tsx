@@ -121,6 +121,11 @@ function LoadedFacet({ state, field }: Props & { field: string }) {
   )
 }
 
+/** True if a query takes two values for the same. */
+function isSame(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase()
+}
+
 interface ValueFacetProps extends Props {
   field: string
   values: FacetValue[]
@@ -132,18 +137,22 @@ function ValueFacet({ state, field, values, note, onRemove }: ValueFacetProps) {
   const { actions } = usePage()
   if (values.length === 0 && onRemove === undefined) return null
   const { only, excluded } = facetState(state.reading.clauses, field)
-  const labels = new Set(values.map(({ label }) => label))
+  const isShown = ({ label }: FacetValue) =>
+    !excluded.some(({ value }) => isSame(value, label)) &&
+    (only.length === 0 || only.some(value => isSame(value, label)))
   // A value that the query excludes has no matches left to count, and must stay here to be included again.
-  const missing = [...excluded.map(one => one.value), ...only].filter(label => !labels.has(label))
+  const missing = [...excluded.map(one => one.value), ...only].filter(
+    value => !values.some(({ label }) => isSame(value, label)),
+  )
   const shown: FacetValue[] = [
     ...values.slice(0, maxValues),
     ...missing.map(label => ({ value: JSON.stringify(label), label, count: 0 })),
   ]
-  const toggle = ({ value, label }: FacetValue) => {
-    const exclusion = excluded.find(one => one.value === label)
+  const toggle = (one: FacetValue) => {
+    const exclusion = excluded.find(({ value }) => isSame(value, one.label))
     if (exclusion !== undefined) void actions.removeClause(exclusion.start, exclusion.end)
-    else if (only.length > 0 && !only.includes(label)) void actions.or(field, value)
-    else void actions.exclude(field, value)
+    else if (isShown(one)) void actions.exclude(field, one.value)
+    else void actions.or(field, one.value)
   }
   return (
     <fieldset>
@@ -161,19 +170,15 @@ function ValueFacet({ state, field, values, note, onRemove }: ValueFacetProps) {
           </button>
         )}
       </legend>
-      {shown.map(one => {
-        const isShown =
-          !excluded.some(other => other.value === one.label) && (only.length === 0 || only.includes(one.label))
-        return (
-          <div key={one.value} class="facet-value">
-            <input type="checkbox" checked={isShown} aria-label={one.label} onChange={() => toggle(one)} />
-            <button type="button" title={`Only ${one.label}`} onClick={() => void actions.only(field, one.value)}>
-              <Text text={one.label === '' ? '(empty)' : one.label} />
-            </button>
-            <span class="facet-count">{shortCount(one.count)}</span>
-          </div>
-        )
-      })}
+      {shown.map(one => (
+        <div key={one.value} class="facet-value">
+          <input type="checkbox" checked={isShown(one)} aria-label={one.label} onChange={() => toggle(one)} />
+          <button type="button" title={`Only ${one.label}`} onClick={() => void actions.only(field, one.value)}>
+            <Text text={one.label === '' ? '(empty)' : one.label} />
+          </button>
+          <span class="facet-count">{shortCount(one.count)}</span>
+        </div>
+      ))}
       {note !== undefined && note !== '' && <p class="facet-note">{note}</p>}
     </fieldset>
   )
