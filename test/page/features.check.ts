@@ -569,6 +569,20 @@ describe('the page', () => {
     await page.getByRole('button', { name: /^Theme/ }).click()
   })
 
+  it('keeps what another tab has set when this one sets something', async () => {
+    const { page, context } = tab
+    const other = await context.newPage()
+    await other.goto(`${dev.url}/dev/events`)
+    await other.getByRole('button', { name: /^Theme/ }).click()
+    await eventually(() => other.locator('html').getAttribute('data-theme')).toBe('light')
+    await tab.search('payment')
+    await other.reload()
+    await eventually(() => other.locator('html').getAttribute('data-theme')).toBe('light')
+    expect(await page.locator('html').getAttribute('data-theme')).toBe('light')
+    for (const _ of ['dark', 'auto']) await other.getByRole('button', { name: /^Theme/ }).click()
+    await other.close()
+  })
+
   it('leaves single keys alone if they are switched off', async () => {
     const { page } = tab
     await tab.press('?')

@@ -11,7 +11,7 @@ import { showUtc } from './format.ts'
 import { following, isPaused, paused, pinned } from './list-mode.ts'
 import { addressOf, type Place, placeOf, viewQueryOf } from './place.ts'
 import { RowWindows } from './row-windows.ts'
-import { datasetOf, type Settings, withColumns, withQuery, writeSettings } from './settings.ts'
+import { datasetOf, readSettings, type Settings, withColumns, withQuery, writeSettings } from './settings.ts'
 import type { Store } from './state.ts'
 
 type Frame = LiveMessages['rows']
@@ -91,6 +91,8 @@ export class PageControl {
       this.#isTyping = false
       this.#go(placeOf(new URL(location.href)))
     })
+    // Another tab has saved its settings. The next change of this one would take them back.
+    window.addEventListener('storage', () => this.#adoptSettings(readSettings()))
     this.#connection.start()
     const { place } = this.store.state
     if (place.screen === 'event') void this.detail.open(place.id, place.time)
@@ -179,6 +181,10 @@ export class PageControl {
 
   saveSettings(settings: Settings): void {
     writeSettings(settings)
+    this.#adoptSettings(settings)
+  }
+
+  #adoptSettings(settings: Settings): void {
     showUtc(settings.utc)
     this.store.set({ settings })
   }
