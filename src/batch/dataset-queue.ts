@@ -66,7 +66,7 @@ export interface DatasetQueueDeps {
   readonly scheduleReady: () => void
 }
 
-/** Age from which the open batch is sent, in milliseconds, if other batches of the dataset have failed again. */
+/** Age from which the open batch is sent before others, in milliseconds, if the service does not accept these. */
 const firstLatestMs = 1000
 
 /** Part of the memory that a dataset may fill while it is behind (`BehindEvidence`). */
@@ -99,7 +99,7 @@ export class DatasetQueue {
   #extended: Batch | undefined
   /** True if a reloaded batch is sent next, should there be one. */
   #isTurnOfReloaded = false
-  /** True if a batch has just failed again, so that another one is sent next, should there be one. */
+  /** True if another batch than the head of the queue is sent next, should there be one. */
   #isTurnOfOthers = false
   /** Number of open batches that were sealed although others waited, since events of the dataset were last accepted. */
   #latestProbes = 0
@@ -148,12 +148,11 @@ export class DatasetQueue {
    * Notes that the service has not accepted a batch whose request started at that time. The reason is neither the rate,
    * the size nor the compression.
    */
-  onFailed(batch: Batch, startedAtMs: number): void {
+  onFailed(startedAtMs: number): void {
     const { acceptances } = this.#deps
     this.#behind ??= new BehindEvidence(this.dataset, acceptances)
     this.#behind.onFailed(startedAtMs)
     acceptances.onFailed(this.dataset)
-    if (batch.attempts.count > 1) this.#isTurnOfOthers = true
   }
 
   /** True if the service accepts nothing of this dataset while it accepts other datasets. */
@@ -294,21 +293,18 @@ export class DatasetQueue {
    * Returns the next batch that may be sent now. An open batch that is due is sealed only here, when a request can be
    * made. During an outage the open batch goes on filling, so that the outage does not leave many small batches.
    *
-   * If a batch has failed again, or a piece of one, another batch follows: one that was never sent, or the last one of the
-   * queue. Otherwise an event for which the service always fails, or many events that it refuses, would hold up all events
-   * behind them. So every other probe is of the latest events.
+   * Every other probe from the third on is of another batch than the head of the queue, to which most batches return that the
+   * service does not accept. Otherwise these would hold up all events behind them.
    *
    * If the events may be the reason for a pause, the probe is one event. Of a large batch, a few events to blame would have
-   * each probe refused. The next probe is of another batch.
+   * each probe refused.
    */
   dequeue(nowMs: number): Batch | undefined {
     if (this.#notBeforeMs > nowMs) return undefined
     const pause = this.#pause
-    const isForLatest = pause !== undefined && pause.refusals % 2 === 1
-    const ready =
-      (isForLatest ? this.#takeLatest(nowMs) : undefined) ??
-      (this.#isTurnOfOthers ? this.#takeOther(nowMs) : undefined) ??
-      this.#takeReady(nowMs)
+    const isProbeOfOthers = pause !== undefined && pause.refusals >= 3 && pause.refusals % 2 === 1
+    const other = isProbeOfOthers || this.#isTurnOfOthers ? this.#takeOther(nowMs) : undefined
+    const ready = other ?? this.#takeReady(nowMs)
     if (ready === undefined) return undefined
     this.#isTurnOfReloaded = !ready.isReloaded
     this.#isTurnOfOthers = false
@@ -327,6 +323,11 @@ export class DatasetQueue {
   requeue(...batches: readonly Batch[]): void {
     const queue = batches[0]?.isReloaded ? this.#reloaded : this.#waiting
     queue.unshift(...batches)
+  }
+
+  /** Lets another batch than the head of the queue be sent next, should there be one. */
+  yieldTurn(): void {
+    this.#isTurnOfOthers = true
   }
 
   /** Puts a part of a split batch back. If the part that follows it is at the head of the queue, the two are joined. */
@@ -602,12 +603,12 @@ export class DatasetQueue {
       : (this.#takeNew(nowMs) ?? takeReady(this.#reloaded, nowMs))
   }
 
-  /** Removes and returns another batch than the head of the queue, to which a batch returns that has failed. */
+  /** Removes and returns another batch than the head of the queue: of the latest events, never sent, or the last one. */
   #takeOther(nowMs: number): Batch | undefined {
     return (
+      this.#takeLatest(nowMs) ??
       takeReady(this.#waiting, nowMs, isUnsent) ??
       takeReady(this.#reloaded, nowMs, isUnsent) ??
-      this.#takeLatest(nowMs) ??
       takeLastReady(this.#waiting, nowMs) ??
       takeLastReady(this.#reloaded, nowMs)
     )

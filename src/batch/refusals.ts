@@ -93,6 +93,7 @@ export class Refusals {
   #pieces = 0
   /** Number of answers that refused a piece since then. */
   #inRow = 0
+  #areMany = false
 
   constructor(nowMs: number) {
     this.#sinceMs = nowMs
@@ -104,6 +105,11 @@ export class Refusals {
    */
   get mustPause(): boolean {
     return this.#pieces >= refusalsUntilPause
+  }
+
+  /** True once so many pieces were refused in a row. They then take turns with other batches, which they would hold up. */
+  get areMany(): boolean {
+    return this.#areMany
   }
 
   /** True if every line of the batches with refused pieces is settled. */
@@ -128,6 +134,7 @@ export class Refusals {
     this.#inRow++
     this.#origins.add(piece.origin)
     const isConvicted = nowMs - this.#sinceMs >= convictAfterMs && nowMs - service.acceptedAtMs < convictAfterMs
+    if (this.mustPause) this.#areMany = true
     if (isConvicted) this.#pieces = 0
     if (piece.count > 1) {
       const isWhole = isConvicted && this.#inRow >= refusalsOfWhole

@@ -203,7 +203,7 @@ export class AttemptSettler {
     const queue = queueFor(batch.dataset)
     const ended: EndedAttempt = { batch, queue, encoding, startedAtMs, wasProbing: queue.endProbe() }
     this.#endPause(ended, outcome)
-    if (isFailureOfDataset(outcome)) queue.onFailed(batch, startedAtMs)
+    if (isFailureOfDataset(outcome)) queue.onFailed(startedAtMs)
     if (isAcceptance(outcome)) this.#refusedInRow = 0
     else if (outcome.kind !== 'retryable') this.#refusedInRow++
     if (outcome.kind !== 'retryable') {
@@ -482,7 +482,11 @@ export class AttemptSettler {
     } else if (verdict?.kind === 'rejoin') {
       attempts.endSizeTrial()
       queue.requeueJoined(batch)
-    } else queue.requeue(batch)
+    } else {
+      queue.requeue(batch)
+      // If the service fails for an event of this batch each time, the batch must not hold up others.
+      if (attempts.count > 1 && !isThrottled(outcome.status)) queue.yieldTurn()
+    }
     if (verdict?.kind !== 'too-large') return false
     return this.sizeLimit.onTooLarge(byteLength, startedAtMs, monotonicMs(), verdict.acceptedBytes)
   }
@@ -533,6 +537,7 @@ export class AttemptSettler {
     attempts.refuse({ atMs, status, reason })
     const mustPause = refusals.mustPause || this.#refusalsInRow >= refusalsUntilPause
     if (!mustPause) queue.unpause()
+    if (refusals.areMany) queue.yieldTurn()
     switch (verdict.kind) {
       case 'split':
         if (requests > quickRequestsPerBatch) attempts.delayUntil(nowMs + slowRequestMs)
