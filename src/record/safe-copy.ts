@@ -220,8 +220,10 @@ export class SafeCopy {
     if (names.every(name => typeof name === 'string'))
       return this.#fields(names, total, name => Map.prototype.get.call(map, name))
     const keys = keysByName(names)
-    if (keys !== undefined)
+    if (keys !== undefined) {
+      this.stubbed ||= names.some(name => bigIntStub(name) !== undefined)
       return this.#fields([...keys.keys()], total, name => Map.prototype.get.call(map, keys.get(name)))
+    }
     const pairs = Map.prototype.entries.call(map)
     return this.#items(() => pairs.next().value, total)
   }
@@ -295,13 +297,13 @@ export class SafeCopy {
  * with a name.
  */
 function keysByName(keys: readonly unknown[]): Map<string, unknown> | undefined {
-  if (!keys.some(key => typeof key === 'string') || keys.some(hasNoShortName)) return undefined
-  const byName = new Map(keys.map(key => [String(key), key]))
+  if (!keys.some(key => typeof key === 'string') || keys.some(isObjectLike)) return undefined
+  const byName = new Map(keys.map(key => [bigIntStub(key) ?? String(key), key]))
   return byName.size === keys.length ? byName : undefined
 }
 
-function hasNoShortName(key: unknown): boolean {
-  return typeof key === 'function' || (typeof key === 'object' && key !== null) || bigIntStub(key) !== undefined
+function isObjectLike(key: unknown): boolean {
+  return typeof key === 'function' || (typeof key === 'object' && key !== null)
 }
 
 function firstOf(values: Iterator<unknown>, count: number): unknown[] {

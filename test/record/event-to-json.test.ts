@@ -254,10 +254,7 @@ describe('a value that cannot be shipped becomes a stub, and the rest is sent', 
         ['a', 1],
         [7n ** 100_000n, 2],
       ]),
-      [
-        ['a', 1],
-        ['[BigInt]', 2],
-      ],
+      { a: 1, '[BigInt]': 2 },
     ],
     [
       'a getter that throws a huge BigInt',
