@@ -1,4 +1,5 @@
 /** The page while events stream in: it never loses its place, and says what it has missed. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { paths, type ViewState } from '../../src/dev/protocol.ts'
@@ -43,6 +44,18 @@ describe('a list', () => {
     await dev.ingest([{ level: 'info', message: 'newest' }])
     await tab.shows('newest', 'event 999 info')
     await tab.page.getByText(/^Live/).waitFor()
+  })
+
+  it('keeps the values of a column that is chosen while a row is held under the pointer', async () => {
+    const { page } = tab
+    await page.locator('.row:visible .text', { hasText: 'event 999 info' }).hover()
+    await dev.ingest([{ level: 'info', message: 'newest', n: 1000 }])
+    await page.getByText('View', { exact: true }).click()
+    await page.getByRole('checkbox', { name: 'n', exact: true }).click()
+    await page.getByRole('gridcell', { name: '999', exact: true }).waitFor()
+    await sleep(3000)
+    await tab.shows('newest', 'event 999 info')
+    expect(await page.getByRole('gridcell', { name: '999', exact: true }).count()).toBe(1)
   })
 
   it('that was scrolled keeps each row at its pixel while events arrive, late ones too', async () => {

@@ -244,7 +244,7 @@ export class PageControl {
     }
     const frame = this.#pendingFrame
     this.#stopHolding()
-    if (frame !== undefined && this.store.state.mode.kind === 'following') this.#draw(frame)
+    if (frame !== undefined) this.#onRows(frame)
   }
 
   #stopHolding(): void {
