@@ -7,8 +7,11 @@ import { core, environmentFor, upTo } from './running.ts'
 const ends: [string, string][] = [
   ['process.exit()', 'process.exit()'],
   ['its natural end', ''],
-  ['close()', 'await shipper.close({ timeoutMs: 2000 })'],
+  ['close()', 'await shipper.close({ timeoutMs: 15_000 })'],
 ]
+
+/** The search for what the firewall blocks takes several requests, which take long on a busy machine. */
+const patient = 'exitTimeoutMs: 15_000'
 
 /** A firewall, with the same answer as for a wrong token. */
 const startFirewall = (isBlocked: (request: WireRequest) => boolean) =>
@@ -21,14 +24,14 @@ const startFirewall = (isBlocked: (request: WireRequest) => boolean) =>
 describe.concurrent('a process that ends before it has had any answer', () => {
   it.each(ends)('by %s: arrives whole behind a firewall that blocks large bodies', async (_, end) => {
     await using server = await startFirewall(({ body }) => body.length > 8192)
-    await runScript(`${core(`compression: 'none'`)} log(0, 2000); ${end}`, environmentFor(server))
+    await runScript(`${core(`compression: 'none', ${patient}`)} log(0, 2000); ${end}`, environmentFor(server))
     expect(tally(server.numbers, 2000)).toEqual(allOnce)
     expect(server.requestCount).toBeLessThan(70)
   })
 
   it.each(ends)('by %s: loses one event behind a firewall that blocks that event', async (_, end) => {
     await using server = await startFirewall(request => request.lines().some(line => /"n":700\b/.test(line)))
-    await runScript(`${core()} log(0, 1000); ${end}`, environmentFor(server))
+    await runScript(`${core(patient)} log(0, 1000); ${end}`, environmentFor(server))
     expect(server.numbers.toSorted((a, b) => a - b)).toEqual(upTo(1000).filter(n => n !== 700))
   })
 
