@@ -12,7 +12,7 @@ export const fewCallsBytes = 4096
 export const openBatchBytes = 49_152
 /** Stack bytes for the first steps on a disk, including Node modules that are not loaded yet. The check takes 3 µs. */
 export const useDiskBytes = 65_536
-/** Stack bytes for a flush, which makes and ships what is held back as well. The check takes 6 µs. */
+/** Stack bytes for a flush. It also makes summaries of repeated events, and ships them. The check takes 6 µs. */
 export const flushBytes = 3 * openBatchBytes
 
 /**

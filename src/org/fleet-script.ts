@@ -36,8 +36,8 @@ local turnsFrom = 3
 local maxPerPlace, minPerPlace = 0.87, 0.2
 local guestPart = 0.03
 -- Where many processes use the limit whole, no process holds this part of it, the pool. With each call, a busy process gets one
--- slot of the pool. Processes that start find the later ones there, which are promised to nobody. The pool has fewer slots than there
--- are calls.
+-- slot of the pool. Later slots of the pool are promised to no process, so that processes that start can take them. The pool has
+-- fewer slots than there are calls.
 local maxPoolPart, poolSlotsPerCall, manyProcesses = 0.16, 0.8, 16
 -- A process of few requests is assumed to make so many per second in its first seconds, before more is known.
 local unknownMs, unknownPerSecond = 2 * leaseMs, 0.5
@@ -507,8 +507,8 @@ if isReturning and isBack then setMs('heardMs', now) end
 if record and now - self.joinedMs >= leaseMs then setMs('settledMs', now) end
 local arcs, lent = arcsIn(self.arcs), arcsIn(self.lent)
 if place then arcs = placesIn(arcs, place) end
--- The arcs that no process holds, and the arcs that were lent to no process. While Redis is away, nobody can give away free slots,
--- so that each process uses the arcs that were lent to it.
+-- free: the arcs that no process holds. While Redis is away, no process can ask for them. So each process is lent some of them in
+-- advance, and uses these then. unlent: the arcs that were lent to no process.
 local free, unlent
 
 if not s.surveyedMs or (claimed and #claimed > 0)

@@ -179,8 +179,8 @@ export function searchOf(given: Given): Search {
 }
 
 /**
- * Prints the events of a search at the pace of the reader, and what there is to say about them, until the signal is
- * aborted. Returns the exit code of the command.
+ * Prints the events of a search, and then the notices about them. Waits whenever the reader of standard output is behind.
+ * Stops when the signal is aborted. Returns the exit code of the command.
  */
 export async function printFound(
   { events, notices, reading }: FoundEvents,
