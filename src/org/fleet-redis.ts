@@ -14,6 +14,8 @@ export interface Report {
   readonly arcs: readonly Arc[]
   /** Number of places of the circle, as the last answer named it; 1 before the first answer. */
   readonly turns: number
+  /** `bornMs` of the last answer; 0 before the first answer. */
+  readonly bornMs: number
   /** Limit that the process knows, in requests per second; 0 while it knows none. */
   readonly limitPerSecond: number
   /** Limit that the headers of the answers to the process name, in requests per second. */
@@ -57,6 +59,11 @@ export interface Share {
   readonly turns: number
   /** Time from which the arcs count, in milliseconds since 1970 by the clock of Redis. The previous ones count until then. */
   readonly sinceMs: number
+  /**
+   * Time at which Redis began to count the processes, in milliseconds since 1970 by its clock. Another one if Redis has lost its
+   * data since.
+   */
+  readonly bornMs: number
   /** Time of the one request besides the slots, in milliseconds since 1970 by the clock of Redis. */
   readonly guestMs: number | undefined
   /** Limit that the headers of the answers to any process name, in requests per second. */
@@ -125,6 +132,7 @@ export class Register {
       decimal(report.headerAgeMs),
       String(report.turns),
       report.wantsMore ? '1' : '',
+      String(report.bornMs),
     )
     const [
       nowMs,
@@ -139,6 +147,7 @@ export class Register {
       spare,
       turns,
       since,
+      born,
     ]: readonly unknown[] = Array.isArray(answer) ? answer : []
     const at = integerIn('time', nowMs, minEpochMs, maxEpochMs)
     const stride = integerIn('slot distance', distance, 1, wholeCircle - 1)
@@ -151,6 +160,7 @@ export class Register {
       stride,
       turns: integerIn('number of turns', turns, 1, wholeCircle),
       sinceMs: integerIn('start', since, at, at + maxStartPart * this.#leaseMs),
+      bornMs: integerIn('birth', born, 0, maxEpochMs),
       guestMs: guestAtMs === 0 ? undefined : guestAtMs,
       headerLimit: header === '' ? undefined : rateIn(header),
       licenseVersion: String(integerIn('license time', version, 0, maxEpochMs)),

@@ -23,6 +23,7 @@ local limit, header = tonumber(ARGV[7]), ARGV[8]
 local license, knownAt, reads, wantsGuest = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
 local rarePerSecond, isUrgent = tonumber(ARGV[13]), ARGV[14] == '1'
 local headerAgeMs, turnsBefore, wantsMore = tonumber(ARGV[15]), tonumber(ARGV[16]), ARGV[17] == '1'
+local knownBornMs = tonumber(ARGV[18])
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -461,7 +462,7 @@ end
 local growsFrom = math.max(growthPart * present, fewJoins)
 if joins > growsFrom and not s.growsMs then setMs('growsMs', now)
 elseif joins < growsFrom / 2 and s.growsMs then set('growsMs', '') end
-if not s.bornMs then setMs('bornMs', now) end
+if number('bornMs') <= 0 then setMs('bornMs', now) end
 -- While none could call, no lease ran out.
 local usualMs = number('count') >= 24 and leaseMs / 2 or 1.75 * leaseMs
 if s.calledMs and now - number('calledMs') > usualMs then setMs('returnedMs', now) end
@@ -474,8 +475,11 @@ local claimed = nil
 if not self then
   claimed = arcsIn(claims)
   self = { joinedMs = now, arcs = '', lent = '' }
-  -- A process that holds arcs which Redis does not know got them before Redis came back empty.
-  if #claimed > 0 and now - number('bornMs') < returnMs then
+  if #claimed > 0 and knownBornMs == number('bornMs') then
+    -- It called so late that it was taken for gone. So the slots of the dead need no search.
+    set('lostMs', '')
+  elseif #claimed > 0 and now - number('bornMs') < returnMs then
+    -- It got its arcs before Redis came back empty.
     setMs('returnedMs', number('bornMs'))
     self.joinedMs = now - leaseMs
   end
@@ -751,14 +755,16 @@ else
   else lent, unlent = extended(lent, more, unlent) end
   set('unlent', textOf(unlent))
 end
--- The next call comes after 1.2 times that delay at most. Its event loop may be blocked meanwhile, also soon after its start.
-local untilMs = now + 1.2 * renewMs + math.max(0.2 * renewMs + leaseMs / 25, 0.13 * leaseMs)
+-- The next call comes after 1.2 times that delay at most. Its event loop may be blocked meanwhile, also soon after its start, and
+-- for longer while many processes start on one machine.
+local blockedMs = (expected > 0 and 0.3 or 0.13) * leaseMs
+local untilMs = now + 1.2 * renewMs + math.max(0.2 * renewMs + leaseMs / 25, blockedMs)
 redis.call('HSET', members, id, string.format('%.0f %.0f %.9g %.9g %s|%s', untilMs, self.joinedMs, need, want, textOf(arcs), place and '' or textOf(lent)))
 redis.call('HSET', state, unpack(changed))
 redis.call('PEXPIRE', members, 3 * leaseMs)
 redis.call('PEXPIRE', state, 3 * leaseMs)
 return {
   now, math.floor(renewMs), stride, guestMs or 0, s.header or '', s.licenseAt or '0', sent, mayRead, textOf(arcs), textOf(lent), turns,
-  math.floor(sinceMs),
+  math.floor(sinceMs), number('bornMs'),
 }
 `

@@ -5,7 +5,7 @@ import type { RedisClient } from '../options/redis-client.ts'
 import { ownProperties } from '../own-properties.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { type Redact, toShortLine } from '../text/short-line.ts'
-import { clearInterval, clearTimeout, monotonicMs, setInterval, setTimeout } from '../time.ts'
+import { clearInterval, clearTimeout, monotonicMs, setInterval, setTimeout, systemTimeMs } from '../time.ts'
 import { settlesWithin } from '../time-limits.ts'
 import { Register, type Share } from './fleet-redis.ts'
 import { SharedLicense } from './shared-license.ts'
@@ -148,10 +148,10 @@ export class Fleet {
   #before = nothingHeld
   /** Time of the one request besides the slots, by our clock. */
   #guestMs = Number.NEGATIVE_INFINITY
-  /**
-   * Lead of the Redis clock over our clock, its maximum error, and the time of the measurement, all in milliseconds.
-   */
-  #ahead = { ms: 0, errorMs: Number.POSITIVE_INFINITY, atMs: 0 }
+  /** Lead of the Redis clock over our clock, in milliseconds. */
+  #aheadMs = 0
+  /** The least and the greatest value that the lead can have, and the time of the last measurement, in milliseconds. */
+  #bounds = { minMs: Number.NEGATIVE_INFINITY, maxMs: Number.POSITIVE_INFINITY, atMs: 0 }
 
   constructor(settings: FleetSettings) {
     this.#settings = settings
@@ -194,7 +194,7 @@ export class Fleet {
     if (limit !== undefined && limit !== Number.POSITIVE_INFINITY) {
       if (this.#isRare && this.#failures > 0) return this.#setLease(undefined)
       const held = { arcs: this.#arcsInUse, stride: share.stride }
-      return this.#setLease(new Slots(held, limit, this.#ahead.ms, this.#guestMs, this.#before))
+      return this.#setLease(new Slots(held, limit, this.#aheadMs, this.#guestMs, this.#before))
     }
     const heldUntilMs = this.#startedMs + licenseMs
     this.#setLease(limit === undefined && monotonicMs() < heldUntilMs ? oneAt(heldUntilMs) : undefined)
@@ -248,6 +248,7 @@ export class Fleet {
       wanted: limit > 0 ? wanted / limit : 0,
       arcs: this.#arcsToClaim,
       turns: this.#turns,
+      bornMs: this.#share?.bornMs ?? 0,
       limitPerSecond: limit,
       headerLimit: named?.perSecond,
       headerAgeMs: named?.ageMs ?? 0,
@@ -266,15 +267,15 @@ export class Fleet {
   ): void {
     const nowMs = monotonicMs()
     const isSameCircle = this.#share?.stride === share.stride
-    this.#measureAhead(share.nowMs - (askedMs + nowMs) / 2, (nowMs - askedMs) / 2, nowMs)
+    this.#measureAhead(share.nowMs, askedMs, nowMs)
     const { untilMs: fromMs } = this.#before
-    const untilMs = Math.max(nowMs, share.sinceMs - this.#ahead.ms)
+    const untilMs = Math.max(nowMs, share.sinceMs - this.#aheadMs)
     this.#before = { arcs: isSameCircle ? this.#arcsInUse : [], fromMs, untilMs }
     this.#share = share
     this.#usesSpare = false
     this.#isRare = report.isRare
     this.#sharedMs = askedMs
-    if (share.guestMs !== undefined) this.#guestMs = share.guestMs - this.#ahead.ms
+    if (share.guestMs !== undefined) this.#guestMs = share.guestMs - this.#aheadMs
     this.#callIn(this.#isAskedAgain ? 0 : this.#renewInMs(share, nowMs))
     this.license.onShare(share, report)
     this.apply()
@@ -303,14 +304,20 @@ export class Fleet {
   }
 
   /**
-   * Keeps the measurement with the smallest error. An old measurement loses precision, because the clocks drift apart.
-   * It is wrong if the new one contradicts it: the clock of Redis was set, another server took over, or this machine
-   * slept.
+   * Narrows the bounds of the lead: Redis answered between the call and now. The clocks drift apart, which widens the bounds. They
+   * are wrong if the new ones contradict them: the clock of Redis was set, another server took over, or this machine slept.
+   *
+   * Within the bounds, the machine's time decides. Most machines have the right time, and an answer tells little if it comes late:
+   * if many processes start at once, their event loops are blocked for a second.
    */
-  #measureAhead(ms: number, errorMs: number, nowMs: number): void {
-    const oldErrorMs = this.#ahead.errorMs + (nowMs - this.#ahead.atMs) * drift
-    const isContradicted = Math.abs(ms - this.#ahead.ms) > oldErrorMs + errorMs + redisStepMs
-    if (errorMs <= oldErrorMs || isContradicted) this.#ahead = { ms, errorMs, atMs: nowMs }
+  #measureAhead(redisMs: number, askedMs: number, nowMs: number): void {
+    const own = { minMs: redisMs - nowMs, maxMs: redisMs + redisStepMs - askedMs }
+    const driftMs = (nowMs - this.#bounds.atMs) * drift
+    let minMs = Math.max(own.minMs, this.#bounds.minMs - driftMs)
+    let maxMs = Math.min(own.maxMs, this.#bounds.maxMs + driftMs)
+    if (minMs > maxMs + redisStepMs) ({ minMs, maxMs } = own)
+    this.#bounds = { minMs, maxMs, atMs: nowMs }
+    this.#aheadMs = Math.min(Math.max(systemTimeMs() - nowMs, minMs), maxMs)
   }
 
   /**

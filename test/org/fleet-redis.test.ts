@@ -29,6 +29,7 @@ const nothing: Report = {
   wanted: 0,
   arcs: [],
   turns: 1,
+  bornMs: 0,
   limitPerSecond: 0,
   headerLimit: undefined,
   headerAgeMs: 0,

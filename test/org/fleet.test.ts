@@ -33,6 +33,7 @@ const busy: Report = {
   wanted: 1,
   arcs: [],
   turns: 1,
+  bornMs: 0,
   limitPerSecond: 10,
   headerLimit: undefined,
   headerAgeMs: 0,
@@ -329,6 +330,35 @@ describe('a fleet', () => {
     expect(await renew('busy', 1100)).toBe(5000) // as if nobody was gone
     await renew('new', 80)
     expect(await renew('new', 600)).toBe(1000) // and not as a new one again
+  })
+
+  it('does not take Redis for empty, nor a process for dead, if the process calls so late that it was taken for gone', async () => {
+    const register = new Register(redis, 'org', 5000)
+    const renew = async (id: string, more: Partial<Report> = {}) => {
+      const share = register.renew(id, { ...busy, isGuest: false, ...more })
+      await clock.runUntil(clock.nowMs + 10, true)
+      return share
+    }
+    let late = await renew('late')
+    for (let calls = 0; calls < 4; calls++) {
+      late = await renew('late', { arcs: late.arcs, bornMs: late.bornMs })
+      await renew('busy')
+      await clock.runUntil(clock.nowMs + 500, true)
+    }
+    let busyRenewInMs = 0
+    for (let calls = 0; calls < 8; calls++) {
+      busyRenewInMs = (await renew('busy')).renewInMs
+      await clock.runUntil(clock.nowMs + 700, true)
+    }
+    expect(busyRenewInMs).toBe(2000) // as one is gone
+    const { bornMs } = late
+    late = await renew('late', { arcs: late.arcs, bornMs })
+    expect(late.renewInMs).toBe(500) // as a new one
+    expect((await renew('busy')).renewInMs).toBe(5000)
+    await clock.runUntil(clock.nowMs + 600, true)
+    await renew('busy')
+    late = await renew('late', { arcs: late.arcs, bornMs })
+    expect(late.arcs).not.toEqual([])
   })
 
   it('redistributes the slots of a process that disappears', async () => {
@@ -709,12 +739,13 @@ describe('an impossible answer of Redis', () => {
     ['texts', (value: unknown) => String(value)],
     ['BigInts', (value: unknown) => (typeof value === 'number' ? BigInt(value) : value)],
   ])('tells that processes have turns, also in integers that a client returns as %s', async (_, given) => {
-    const answer = [1.8e12, 1000, strideInTurns, 0, '', 0, '', 0, `0-${wholeCircle / 2}`, '', 64, 1.8e12]
+    const answer = [1.8e12, 1000, strideInTurns, 0, '', 0, '', 0, `0-${wholeCircle / 2}`, '', 64, 1.8e12, 1.7e12]
     const report = {
       needed: 0,
       wanted: 0,
       arcs: [],
       turns: 1,
+      bornMs: 0,
       limitPerSecond: 10,
       headerLimit: undefined,
       headerAgeMs: 0,

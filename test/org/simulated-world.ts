@@ -63,6 +63,8 @@ export class World {
   readonly fleets: Fleet[] = []
   readonly troubles: string[] = []
   seconds = secondsAlone
+  /** Maximum delay of calls to Redis, because the machine is busy, in milliseconds. */
+  callsAreLateMs = 0
   readonly #dead = new Set<number>()
   readonly #machines: readonly SimulatedMachine[]
   readonly #machineOf = new Map<Client, SimulatedMachine>()
@@ -220,13 +222,20 @@ export class World {
     return { rejected, utilisation, longestGapMs }
   }
 
+  #pass(ms: number): Promise<void> {
+    return new Promise(resolve => void this.clock.after(ms, resolve))
+  }
+
   #lease(client: Client, redis: SimulatedRedis): void {
     const index = this.fleets.length
     const fleet = new Fleet({
       redis: {
         call: () => redis.call(),
-        eval: (...given: Parameters<SimulatedRedis['eval']>) =>
-          this.#dead.has(index) ? new Promise(() => {}) : redis.eval(...given),
+        eval: async (...given: Parameters<SimulatedRedis['eval']>) => {
+          if (this.#dead.has(index)) return new Promise(() => {})
+          if (this.callsAreLateMs > 0) await this.#pass(this.callsAreLateMs * this.random())
+          return redis.eval(...given)
+        },
       },
       key: 'org',
       limitPerSecond: () => this.service.licensePerSecond,

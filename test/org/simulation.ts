@@ -74,9 +74,18 @@ export class VirtualClock {
   }
 }
 
-/** Replaces `performance.now` and the timers by the clock, for code that runs unchanged. */
+/** Start of the virtual clock, in milliseconds since 1970. */
+export const startMs = 1.7e12
+
+/** Replaces both of Node's clocks and the timers by the clock, for code that runs unchanged. */
 export function stubTime(clock: VirtualClock): void {
   vi.stubGlobal('performance', { now: () => clock.nowMs })
+  class VirtualDate extends Date {
+    static override now(): number {
+      return startMs + clock.nowMs
+    }
+  }
+  vi.stubGlobal('Date', VirtualDate)
   vi.stubGlobal('setTimeout', (run: () => void, ms: number) => ({ due: clock.after(ms, run), unref: returnThis }))
   vi.stubGlobal('setInterval', (run: () => void, ms: number) => {
     const timer = { due: clock.after(ms, again), unref: returnThis }
