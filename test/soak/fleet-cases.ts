@@ -161,13 +161,13 @@ function changed(name: string, from: number, to: number, where: 'headers' | 'lic
 }
 
 /** Half of the event loops are blocked again and again. */
-function laggy(name: string, settings: Pick<FleetCase, 'processes' | 'redisClients'>): FleetCase {
+function laggy(name: string, limitPerSecond: number, settings: Partial<FleetCase> = {}): FleetCase {
   const isAlone = settings.redisClients === 'none'
   const blocked = 'half of the event loops blocked for 100 to 400 ms every second'
   return {
     name,
-    what: `full demand, limit 40, ${blocked}${isAlone ? ', no Redis' : ''}`,
-    limitPerSecond: 40,
+    what: `full demand, limit ${limitPerSecond}, ${blocked}${isAlone ? ', no Redis' : ''}`,
+    limitPerSecond,
     ...settings,
     play: async (stage, processes) => {
       const half = Math.floor(processes / 2)
@@ -177,12 +177,11 @@ function laggy(name: string, settings: Pick<FleetCase, 'processes' | 'redisClien
       ]
       await stage.begin(all, startSeconds * 1000)
       await stage.pass(warmUpSeconds, 'warming up')
-      return held(isAlone ? 'alone' : 'fleet', await stage.judge(judgedSeconds), 40)
+      return held(isAlone ? 'alone' : 'fleet', await stage.judge(judgedSeconds), limitPerSecond)
     },
   }
 }
 
-/** The limit falls for processes without Redis, and nothing but 429s tells that. */
 /** All processes are killed, and as many start some time later. */
 function restarted(name: string, pauseSeconds: number): FleetCase {
   return {
@@ -203,6 +202,7 @@ function restarted(name: string, pauseSeconds: number): FleetCase {
   }
 }
 
+/** The limit falls for processes without Redis, and nothing but 429s tells that. */
 const loweredUnsaid: FleetCase = {
   name: 'no-redis-lowered',
   what: 'full demand, the limit goes 40 → 10, which only 429s tell; no Redis',
@@ -456,9 +456,10 @@ export const fleetCases: readonly FleetCase[] = [
   joiningAtOnce,
   restarted('restart', 4),
   restarted('restart-at-once', 0),
-  laggy('laggy', {}),
-  laggy('laggy-few', { processes: 6 }),
-  laggy('no-redis-laggy', { processes: 6, redisClients: 'none' }),
+  laggy('laggy', 40),
+  laggy('laggy-5', 5),
+  laggy('laggy-few', 40, { processes: 6 }),
+  laggy('no-redis-laggy', 40, { processes: 6, redisClients: 'none' }),
   refusal('429-fleet', 'fleet'),
   refusal('429-alone', 'alone'),
   refusalWithReads(2),
