@@ -356,6 +356,33 @@ export class Batch implements BlockOwner {
     this.#shared.join(other.#shared, shift)
   }
 
+  /** True if the batch is in memory as its lines were added: it was neither sent, split nor only in the store. */
+  get isUntouched(): boolean {
+    return this.#lines.isInMemory && this.#attempts === undefined && !this.#isSplit
+  }
+
+  /**
+   * Joins other batches to this one, in a block of at most `maxBytes`. All of them are untouched. Returns false, with nothing
+   * changed, if there is no memory for the block.
+   */
+  joinInMemory(others: readonly Batch[], maxBytes: number): boolean {
+    const all = [this, ...others]
+    const byteLength = all.reduce((bytes, batch) => bytes + batch.byteLength, 0)
+    const block = this.#shared.memory.allocate(blockSize(byteLength, Math.max(byteLength, maxBytes)))
+    if (block === undefined) return false
+    all.reduce((at, { bytes }) => at + bytes.copy(block, at), 0)
+    const lineSeverities = joined(all.map(batch => batch.severities))
+    let count = this.#first + this.count
+    for (const other of others) {
+      this.#shared.join(other.#shared, count - other.#first)
+      other.#shared.replaceBlock(noBlock)
+      count += other.count
+    }
+    this.#shared.replaceBlock(block)
+    this.#lines = new LineBuffer(block, lineSeverities, lineSeverities.length, byteLength)
+    return true
+  }
+
   /**
    * Reloads the lines from the store, and settles missing lines as lost. Returns the number of missing lines; a
    * negative number means that the store had more lines.

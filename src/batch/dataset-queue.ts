@@ -625,9 +625,35 @@ export class DatasetQueue {
     return latest
   }
 
-  /** Removes and returns the next batch that was never only in the store. Seals the open batch if that one is due. */
+  /**
+   * Removes and returns the next batch that was never only in the store, joined with those after it as far as one batch can
+   * hold them. Seals the open batch if that one is due.
+   */
   #takeNew(nowMs: number): Batch | undefined {
-    return takeReady(this.#waiting, nowMs) ?? this.#takeOpen(nowMs)
+    const at = this.#waiting.findIndex(({ notBeforeMs }) => notBeforeMs <= nowMs)
+    if (at < 0) return this.#takeOpen(nowMs)
+    const [batch, ...others] = this.#waiting.splice(at, this.#joinableFrom(at)) as [Batch, ...Batch[]]
+    if (others.length > 0 && !batch.joinInMemory(others, this.#limits.maxBatchBytes))
+      this.#waiting.splice(at, 0, ...others)
+    return batch
+  }
+
+  /**
+   * Returns how many of the waiting batches, from that one on, one batch can hold; at least 1. Many small batches wait if
+   * `maxBatchEvents` is small and was raised later, because the request rate is low.
+   */
+  #joinableFrom(at: number): number {
+    const { maxBatchBytes, maxBatchEvents } = this.#limits
+    let count = 0
+    let byteLength = 0
+    let end = at
+    for (; end < this.#waiting.length; end++) {
+      const batch = this.#waiting[end] as Batch
+      count += batch.count
+      byteLength += batch.byteLength
+      if (count > maxBatchEvents || byteLength > maxBatchBytes || !batch.isUntouched || this.#pause !== undefined) break
+    }
+    return Math.max(end - at, 1)
   }
 
   /** Seals, removes and returns the open batch if it is due. */

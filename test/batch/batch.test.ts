@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
+import type { Severity } from '../../src/accounting/severity.ts'
 import { Acknowledgement } from '../../src/batch/acknowledgements.ts'
 import { Batch } from '../../src/batch/batch.ts'
 import type { BatchStore, StoredBatch } from '../../src/batch/batch-store.ts'
@@ -44,6 +45,43 @@ describe('a batch', () => {
     }
     expect(from.usedBytes).toBe(MiB)
     expect([...batch.lines()]).toEqual(lines)
+  })
+
+  it('joins others in memory: their lines, callers and owners', () => {
+    const from = memory()
+    const settled: number[] = []
+    const callers = [0, 1, 2].map(() => new Acknowledgement())
+    const batches = callers.map((caller, n) => {
+      const batch = open(from)
+      for (const line of [0, 1]) batch.append((n + line) as Severity, lineOf(`{"n":${n}${line}}`), MiB, caller)
+      batch.seal()
+      batch.onSettled(() => settled.push(n))
+      return batch
+    })
+    const [batch, ...others] = batches as [Batch, ...Batch[]]
+    expect(batch.joinInMemory(others, MiB)).toBe(true)
+    expect([...batch.lines()]).toEqual(['{"n":00}', '{"n":01}', '{"n":10}', '{"n":11}', '{"n":20}', '{"n":21}'])
+    expect([...batch.severities]).toEqual([0, 1, 1, 2, 2, 3])
+    expect(from.usedBytes).toBe(4 * KiB)
+    const [first, rest] = batch.splitAt(9)
+    first.settle()
+    expect(callers.map(({ pending }) => pending)).toEqual([1, 2, 2])
+    rest.settle(line => (line === 1 ? { reason: 'rejected', status: 400, serviceReason: 'bad' } : undefined))
+    expect(callers.map(({ pending, lost }) => [pending, lost])).toEqual([
+      [0, 0],
+      [0, 1],
+      [0, 0],
+    ])
+    expect(settled).toEqual([0, 1, 2])
+    expect(from.usedBytes).toBe(0)
+  })
+
+  it('stays as it is if there is no memory to join another', () => {
+    const from = new MemoryBudget(8 * KiB, MiB)
+    const [batch, other] = [open(from), open(from)]
+    for (const one of [batch, other]) one.append(2, lineOf('{}'), MiB)
+    expect(batch.joinInMemory([other], MiB)).toBe(false)
+    expect([batch.count, other.count, other.unsettledCount, from.usedBytes]).toEqual([1, 1, 1, 8 * KiB])
   })
 
   it('frees its memory and tells its owner once, when its last part is settled', () => {

@@ -85,6 +85,20 @@ describe('a batch', () => {
     expect(sent.map(({ dataset }) => dataset)).toEqual(['busy', 'quiet', 'busy', 'busy'])
   })
 
+  it('in small batches is joined to larger ones in order, if few requests are allowed', async () => {
+    const pace = new RateLimiter()
+    pace.setLimit(1)
+    const { log, sent, ledger, memory } = pipelineTo(() => delivered, { maxBatchEvents: 1, pace })
+    for (const n of range(100)) log(n)
+    for (const n of range(3)) log(n, { dataset: 'other' })
+    await vi.advanceTimersByTimeAsync(30_000)
+    const ofFirst = sent.filter(({ dataset }) => dataset === 'd').flatMap(({ lines }) => lines)
+    expect(numbers(ofFirst)).toEqual(range(100))
+    expect(sent.length).toBeLessThan(25)
+    expect(ledger.delivered).toBe(103)
+    expect(memory.usedBytes).toBe(0)
+  })
+
   it('a dataset that is not answered leaves half of the requests to others', async () => {
     const { log, sent } = pipelineTo(({ dataset }) => (dataset === 'silent' ? new Promise(() => {}) : delivered), {
       maxBatchAgeMs: 1000,
