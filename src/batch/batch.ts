@@ -356,14 +356,17 @@ export class Batch implements BlockOwner {
     this.#shared.join(other.#shared, shift)
   }
 
-  /** True if the batch is in memory as its lines were added: it was neither sent, split nor only in the store. */
-  get isUntouched(): boolean {
-    return this.#lines.isInMemory && this.#attempts === undefined && !this.#isSplit
+  /**
+   * True if `joinInMemory` may join that batch to this one: neither was sent, split or only in the store. The store has all lines
+   * of both batches, or none. Otherwise it would count as the store of lines that it does not have.
+   */
+  mayJoin(other: Batch): boolean {
+    return this.#isUntouched && other.#isUntouched && this.#isCopied === other.#isCopied
   }
 
   /**
-   * Joins other batches to this one, in a block of at most `maxBytes`. All of them are untouched. Returns false, with nothing
-   * changed, if there is no memory for the block.
+   * Joins other batches to this one, in a block of at most `maxBytes`: see `mayJoin`. Returns false, with nothing changed, if
+   * there is no memory for the block.
    */
   joinInMemory(others: readonly Batch[], maxBytes: number): boolean {
     const all = [this, ...others]
@@ -448,6 +451,15 @@ export class Batch implements BlockOwner {
     const settledBefore = this.#shared.handOffAsStored()
     this.settle(() => handedOff)
     return settledBefore
+  }
+
+  get #isUntouched(): boolean {
+    const isWhole = this.#lines.isInMemory && this.#attempts === undefined && !this.#isSplit
+    return isWhole && (!this.#isCopied || this.#shared.isKnownStored)
+  }
+
+  get #isCopied(): boolean {
+    return this.#shared.copies.length > 0
   }
 
   #split(place: (lines: LineBuffer) => Cut): [Batch, Batch] {

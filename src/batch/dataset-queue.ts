@@ -644,16 +644,17 @@ export class DatasetQueue {
    */
   #joinableFrom(at: number): number {
     const { maxBatchBytes, maxBatchEvents } = this.#limits
-    let count = 0
-    let byteLength = 0
-    let end = at
+    const first = this.#waiting[at] as Batch
+    if (this.#pause !== undefined) return 1
+    let { count, byteLength } = first
+    let end = at + 1
     for (; end < this.#waiting.length; end++) {
-      const batch = this.#waiting[end] as Batch
-      count += batch.count
-      byteLength += batch.byteLength
-      if (count > maxBatchEvents || byteLength > maxBatchBytes || !batch.isUntouched || this.#pause !== undefined) break
+      const next = this.#waiting[end] as Batch
+      count += next.count
+      byteLength += next.byteLength
+      if (count > maxBatchEvents || byteLength > maxBatchBytes || !first.mayJoin(next)) break
     }
-    return Math.max(end - at, 1)
+    return end - at
   }
 
   /** Seals, removes and returns the open batch if it is due. */

@@ -76,6 +76,27 @@ describe('a batch', () => {
     expect(from.usedBytes).toBe(0)
   })
 
+  it('may join another in memory unless the store has lines of one of them only, or one was split or sent', () => {
+    const copied = (isComplete = true) => {
+      const copy = () => storedCopy(Buffer.from('{}\n'), Uint8Array.of(2), { isComplete })
+      return Batch.open('d', blockSize(0, MiB), memory(), copy) as Batch
+    }
+    const filled = (batch: Batch) => {
+      for (const line of ['{}', '{}']) batch.append(2, lineOf(line), MiB)
+      return batch
+    }
+    const sent = filled(open())
+    sent.attempts.begin(0, 0)
+    const [part] = filled(open()).split()
+    const mayJoin = (one: Batch, other: Batch) => [one.mayJoin(other), other.mayJoin(one)]
+    expect(mayJoin(filled(open()), filled(open()))).toEqual([true, true])
+    expect(mayJoin(filled(copied()), filled(copied()))).toEqual([true, true])
+    for (const other of [filled(copied()), filled(copied(false)), sent, part]) {
+      expect(mayJoin(filled(open()), other)).toEqual([false, false])
+    }
+    expect(mayJoin(filled(copied()), filled(copied(false)))).toEqual([false, false])
+  })
+
   it('stays as it is if there is no memory to join another', () => {
     const from = new MemoryBudget(8 * KiB, MiB)
     const [batch, other] = [open(from), open(from)]
