@@ -552,7 +552,8 @@ describe('the end of a logger', () => {
     await delay(300)
     emulator.faults.clear()
     await transport.shipper.flush({ timeoutMs: 5000 })
-    expect(emulator.events('d').map(({ message }) => message)).toEqual(['before', 'after'])
+    const messages = emulator.events('d').map(({ message }) => message)
+    expect(messages.sort()).toEqual(['after', 'before']) // batches that fail take turns with others
   })
 
   it('with a transport that is put back and removed again loses no event by the first removal', async () => {
