@@ -371,10 +371,10 @@ export class Batch implements BlockOwner {
   joinInMemory(others: readonly Batch[], maxBytes: number): boolean {
     const all = [this, ...others]
     const byteLength = all.reduce((bytes, batch) => bytes + batch.byteLength, 0)
+    const lineSeverities = joined(all.map(batch => batch.severities))
     const block = this.#shared.memory.allocate(blockSize(byteLength, Math.max(byteLength, maxBytes)))
     if (block === undefined) return false
     all.reduce((at, { bytes }) => at + bytes.copy(block, at), 0)
-    const lineSeverities = joined(all.map(batch => batch.severities))
     let count = this.#first + this.count
     for (const other of others) {
       this.#shared.join(other.#shared, count - other.#first)

@@ -632,9 +632,9 @@ export class DatasetQueue {
   #takeNew(nowMs: number): Batch | undefined {
     const at = this.#waiting.findIndex(({ notBeforeMs }) => notBeforeMs <= nowMs)
     if (at < 0) return this.#takeOpen(nowMs)
-    const [batch, ...others] = this.#waiting.splice(at, this.#joinableFrom(at)) as [Batch, ...Batch[]]
-    if (others.length > 0 && !batch.joinInMemory(others, this.#limits.maxBatchBytes))
-      this.#waiting.splice(at, 0, ...others)
+    const [batch, ...others] = this.#waiting.slice(at, at + this.#joinableFrom(at)) as [Batch, ...Batch[]]
+    const isJoined = others.length > 0 && batch.joinInMemory(others, this.#limits.maxBatchBytes)
+    this.#waiting.splice(at, isJoined ? 1 + others.length : 1) // afterwards, because memory for the joined lines may be short
     return batch
   }
 
