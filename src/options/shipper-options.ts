@@ -222,7 +222,7 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
    * flag `y`. Every match in every text of an event is replaced as `redact.censor` says.
    *
    * Each text of each event is searched, so this costs more than `redact`. Of a text, 65 536 characters are searched, of
-   * an event as many as can be within some 25 ms, and the rest is cut. A pattern with nested repetition, such as
+   * an event as many as can be within some 20 ms, and the rest is cut. A pattern with nested repetition, such as
    * `/(a+)+$/g`, can still take long.
    *
    * @defaultValue none

@@ -1,9 +1,11 @@
 import { cpuMs } from './effort.ts'
 
 /** Maximum processor time for searching the texts of one event, in milliseconds. */
-const maxMs = 25
+const maxMs = 20
 /** Maximum time of one search that counts, in milliseconds: a pause of the runtime says nothing about the others. */
 const maxMsOfSearch = 10
+/** Time by which the processor time may lag, in milliseconds: some kernels count it in steps of 4 ms. */
+const stepMs = 4
 /** Time after which the processor time is read as well. */
 const unconfirmedMs = 5
 /** Time from which on the texts of an event count as slow to search. */
@@ -35,7 +37,8 @@ export class SearchTime {
     this.#spentMs += Math.min(ms, maxMsOfSearch)
     if (this.#spentMs < unconfirmedMs) return
     this.#first ??= { cpuMs: cpuMs(), spentMs: this.#spentMs }
-    if (this.#spentMs >= maxMs)
-      this.#spentMs = Math.min(this.#spentMs, this.#first.spentMs + cpuMs() - this.#first.cpuMs)
+    if (this.#spentMs < maxMs) return
+    const withoutWaitsMs = this.#first.spentMs + cpuMs() - this.#first.cpuMs
+    this.#spentMs = Math.min(this.#spentMs, withoutWaitsMs + stepMs)
   }
 }
