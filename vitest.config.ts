@@ -28,6 +28,7 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 2,
     testTimeout: 20_000,
     hookTimeout: 20_000,
+    restoreMocks: true,
     setupFiles: ['test/support/own-temporary-directory.ts'],
     sequence: { sequencer: LongestFirst },
     projects: [

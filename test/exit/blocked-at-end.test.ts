@@ -37,7 +37,7 @@ describe.concurrent('a process that ends before it has had any answer', () => {
 
   it.each(ends)('by %s: makes few requests if the token is wrong', async (_, end) => {
     await using server = await startFirewall(() => true)
-    const { stderr } = await runScript(`${core()} log(0, 1000); ${end}`, environmentFor(server))
+    const { stderr } = await runScript(`${core('exitTimeoutMs: 2000')} log(0, 1000); ${end}`, environmentFor(server))
     expect(server.requestCount).toBeLessThanOrEqual(6)
     expect(stderr).toMatch(
       /1000 events could not be delivered.*, because the service answers 403 .*Check that the token/,

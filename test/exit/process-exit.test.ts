@@ -412,7 +412,7 @@ describe.concurrent('trouble while the process ends', () => {
     ['close()', 'await shipper.close({ timeoutMs: 1999.9976569999999 })'],
     ['a signal', `process.kill(process.pid, 'SIGTERM'); setInterval(() => {}, 1000)`],
   ])('a refused token: the warning about the loss by %s blames the token, not the time', async (_, end) => {
-    const { stderr } = await run(`${core()} log(0, 7); ${end}`, {
+    const { stderr } = await run(`${core('exitTimeoutMs: 2000')} log(0, 7); ${end}`, {
       prepare: ({ faults }) => faults.answerNext(99, { status: 401, body: '{"message":"no such token"}' }),
     })
     const loss = /LOGFERRY_DROPPED.*/.exec(stderr)?.[0]

@@ -7,17 +7,20 @@ export function environmentFor(to: Pick<Emulator, 'url'> & { token?: string }): 
   return { LOGFERRY_URL: to.url, LOGFERRY_TOKEN: to.token ?? 'some-token', LOGFERRY_DATASET: 'd' }
 }
 
+/** Time for the delivery at the end where time is not the subject: other tests leave little of a processor. */
+const enoughMs = 8000
+
 /** The built package: without types to strip, a process starts in half the time. */
 export const core = (options = '') => `
   import { createShipper } from 'logferry'
-  const shipper = createShipper({ ${options} })
+  const shipper = createShipper({ exitTimeoutMs: ${enoughMs}, ${options} })
   const log = (from, to = from + 1) => { for (let n = from; n < to; n++) shipper.ship({ level: 'info', n }) }
 `
 
 export const winston = (options = '') => `
   import winston from 'winston'
   import { LogferryTransport } from 'logferry/winston'
-  const transport = new LogferryTransport({ ${options} })
+  const transport = new LogferryTransport({ exitTimeoutMs: ${enoughMs}, ${options} })
   const { shipper } = transport
   const logger = winston.createLogger({ transports: [transport] })
   const log = (from, to = from + 1) => { for (let n = from; n < to; n++) logger.info('hello', { n }) }

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { SearchTime } from '../../src/record/redact-time.ts'
 
 let processorMs = 0
@@ -15,6 +15,10 @@ function usedMs(time: SearchTime, waitedMs = 0): number {
 
 beforeEach(() => {
   processorMs = 0
+})
+
+afterEach(() => {
+  vi.restoreAllMocks()
 })
 
 describe.each([0.001, 4])('the time to search texts, on a kernel that counts processor time in steps of %d ms', stepMs => {
