@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { SearchTime } from '../../src/record/redact-time.ts'
 
 let processorMs = 0
@@ -17,11 +17,7 @@ beforeEach(() => {
   processorMs = 0
 })
 
-afterEach(() => {
-  vi.restoreAllMocks()
-})
-
-describe.each([0.001, 4])('the time to search texts, on a kernel that counts processor time in steps of %d ms', stepMs => {
+describe.each([0.001, 4])('the time to search texts, if processor time is counted in steps of %d ms', stepMs => {
   beforeEach(() => {
     const countedMs = () => Math.floor(processorMs / stepMs) * stepMs
     vi.spyOn(process, 'threadCpuUsage').mockImplementation(() => ({ user: countedMs() * 1000, system: 0 }))
