@@ -1,7 +1,12 @@
-import { describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Diagnostics, type Warning } from '../src/accounting/diagnostics.ts'
 import { Credentials } from '../src/http/credentials.ts'
 import { hostileText, unprintable } from './support/hostile-text.ts'
+
+vi.mock('../src/time.ts', () => import('./support/time-of-globals.ts'))
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
 
 describe('a warning', () => {
   it('is one printable line of bounded length without secrets, whatever its text', () => {
@@ -26,5 +31,20 @@ describe('a warning', () => {
     diagnostics.warn('LOGFERRY_PAUSED', 'once', 'd')
     expect(warnings.filter(({ code }) => code === 'LOGFERRY_FIELDS')).toHaveLength(200)
     expect(warnings.filter(({ code }) => code === 'LOGFERRY_PAUSED')).toHaveLength(1)
+  })
+
+  it('tells how many were suppressed since the last one of its subject, also those beyond 200 of its code', () => {
+    const diagnostics = new Diagnostics()
+    const warnings: Warning[] = []
+    diagnostics.add('warning', warning => warnings.push(warning))
+    const warn = (subject: string) => diagnostics.warn('LOGFERRY_FIELDS', subject, subject)
+    for (let n = 0; n < 3; n++) warn('d')
+    vi.advanceTimersByTime(60_000)
+    for (let n = 0; n < 200; n++) warn(`${n}`)
+    warn('d')
+    vi.advanceTimersByTime(60_000)
+    warn('d')
+    const ofSubject = warnings.filter(({ message }) => message.endsWith('d'))
+    expect(ofSubject.map(({ suppressed }) => suppressed)).toEqual([0, 3])
   })
 })

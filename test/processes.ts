@@ -16,6 +16,7 @@ export const alone: readonly string[] = [
   'test/dev/field-memory.test.ts',
   'test/dev/live-stream.test.ts',
   'test/dev/request-trail.test.ts',
+  'test/diagnostics.test.ts',
   'test/emulator/bounds.test.ts',
   'test/emulator/ingest.test.ts',
   'test/emulator/limits.test.ts',

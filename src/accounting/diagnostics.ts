@@ -229,11 +229,11 @@ export class Diagnostics {
     const nowMs = monotonicMs()
     const key = `${code} ${about}`.slice(0, maxSubjectChars)
     const quiet = this.#quiet.get(key)
-    if (quiet !== undefined && nowMs < quiet.untilMs) {
-      quiet.suppressed++
+    const isQuiet = quiet !== undefined && nowMs < quiet.untilMs
+    if (isQuiet || !this.#mayWarn(code, nowMs)) {
+      if (quiet !== undefined) quiet.suppressed++
       return
     }
-    if (!this.#mayWarn(code, nowMs)) return
     this.#quiet.delete(key) // so that the key becomes the last one of the map
     this.#quiet.set(key, { untilMs: nowMs + oneMinuteMs, suppressed: 0 })
     const [first] = this.#quiet.keys()

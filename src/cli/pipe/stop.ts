@@ -9,8 +9,9 @@ export interface StopOptions {
 }
 
 /**
- * Stops the command in two steps. After the first signal, the input is read until it ends, because the program that
- * writes it usually gets the same signal and has last words. The second signal stops at once.
+ * Stops the command in steps. After the first signal, the input is read until it ends, because the program that
+ * writes it usually gets the same signal and has last words. The second signal stops at once. The third one ends the
+ * process, should that take long.
  */
 export class Stop {
   readonly #reading = new AbortController()
@@ -19,14 +20,14 @@ export class Stop {
   readonly #stopListening: () => void
 
   constructor({ readOnMs, onFirst }: StopOptions) {
-    this.#stopListening = onStopSignals(({ count }) => {
+    this.#stopListening = onStopSignals(({ count, end }) => {
       if (count === 1) {
         this.#timers.push(setTimeout(onFirst, sameSignalMs).unref())
         this.#timers.push(setTimeout(() => this.#reading.abort(), readOnMs))
-      } else {
+      } else if (count === 2) {
         this.#reading.abort()
         this.#all.abort()
-      }
+      } else end()
     })
   }
 
