@@ -69,7 +69,7 @@ export class Acknowledgements {
   /** Takes over the callers of a batch that is joined to this one. Their line numbers grow by `shift`. */
   takeOver(others: Acknowledgements, shift: number): void {
     for (const { acknowledgement, from, to } of others.#ranges) {
-      this.#ranges.push({ acknowledgement, from: from + shift, to: to + shift })
+      this.rangeBefore(from + shift, acknowledgement).to = to + shift
     }
     others.#ranges = []
   }

@@ -76,6 +76,20 @@ describe('a batch', () => {
     expect(from.usedBytes).toBe(0)
   })
 
+  it('has a single owner if one caller waits for all lines of the batches that were joined', () => {
+    const [caller, other] = [new Acknowledgement(), new Acknowledgement()]
+    const filled = (by: Acknowledgement) => {
+      const batch = open()
+      batch.append(2, lineOf('{}'), MiB, by)
+      return batch
+    }
+    const [batch, next, last] = [filled(caller), filled(caller), filled(other)]
+    batch.joinInMemory([next], MiB)
+    expect(batch.hasSingleOwner).toBe(true)
+    batch.joinInMemory([last], MiB)
+    expect(batch.hasSingleOwner).toBe(false)
+  })
+
   it('may join another in memory unless the store has lines of one of them only, or one was split or sent', () => {
     const copied = (isComplete = true) => {
       const copy = () => storedCopy(Buffer.from('{}\n'), Uint8Array.of(2), { isComplete })
