@@ -369,20 +369,16 @@ export class Batch implements BlockOwner {
    * there is no memory for the block.
    */
   joinInMemory(others: readonly Batch[], maxBytes: number): boolean {
-    const all = [this, ...others]
-    const byteLength = all.reduce((bytes, batch) => bytes + batch.byteLength, 0)
-    const lineSeverities = joined(all.map(batch => batch.severities))
-    const block = this.#shared.memory.allocate(blockSize(byteLength, Math.max(byteLength, maxBytes)))
-    if (block === undefined) return false
-    all.reduce((at, { bytes }) => at + bytes.copy(block, at), 0)
+    const lines = joinedLines([this, ...others], this.#shared.memory, maxBytes)
+    if (lines === undefined) return false
     let count = this.#first + this.count
     for (const other of others) {
       this.#shared.join(other.#shared, count - other.#first)
       other.#shared.replaceBlock(noBlock)
       count += other.count
     }
-    this.#shared.replaceBlock(block)
-    this.#lines = new LineBuffer(block, lineSeverities, lineSeverities.length, byteLength)
+    this.#shared.replaceBlock(lines.block)
+    this.#lines = lines
     return true
   }
 
@@ -560,6 +556,23 @@ function takeSpareLine(bytes: number): Buffer {
   const line = (bytes <= spareLineBytes && spareLine) || Buffer.allocUnsafeSlow(Math.max(bytes, spareLineBytes))
   if (line === spareLine) spareLine = undefined
   return line
+}
+
+/**
+ * Copies the lines of batches to a block of their own, of at most `maxBytes`. Returns `undefined` if the budget or the system
+ * has no memory for it. An error would end the process, because timers start the requests.
+ */
+function joinedLines(batches: readonly Batch[], memory: MemoryBudget, maxBytes: number): LineBuffer | undefined {
+  const byteLength = batches.reduce((bytes, batch) => bytes + batch.byteLength, 0)
+  try {
+    const lineSeverities = joined(batches.map(batch => batch.severities))
+    const block = memory.allocate(blockSize(byteLength, Math.max(byteLength, maxBytes)))
+    if (block === undefined) return undefined
+    batches.reduce((at, { bytes }) => at + bytes.copy(block, at), 0)
+    return new LineBuffer(block, lineSeverities, lineSeverities.length, byteLength)
+  } catch {
+    return undefined
+  }
 }
 
 /** Joins bytes in memory of their own. `Buffer.concat` could return a part of Node's pool, and keep 64 KiB of it. */

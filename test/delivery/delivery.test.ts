@@ -99,6 +99,19 @@ describe('a batch', () => {
     expect(memory.usedBytes).toBe(0)
   })
 
+  it('in small batches is sent although the system has no memory to join them', async () => {
+    const pace = new RateLimiter()
+    pace.setLimit(1)
+    const { log, sent, ledger } = pipelineTo(() => delivered, { maxBatchEvents: 1, pace })
+    for (const n of range(20)) log(n)
+    vi.spyOn(Buffer, 'allocUnsafeSlow').mockImplementation(() => {
+      throw new RangeError('Array buffer allocation failed')
+    })
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect(sent.flatMap(({ lines }) => numbers(lines))).toEqual(range(20))
+    expect(ledger.delivered).toBe(20)
+  })
+
   it('a dataset that is not answered leaves half of the requests to others', async () => {
     const { log, sent } = pipelineTo(({ dataset }) => (dataset === 'silent' ? new Promise(() => {}) : delivered), {
       maxBatchAgeMs: 1000,
