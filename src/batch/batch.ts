@@ -376,6 +376,7 @@ export class Batch implements BlockOwner {
       this.#shared.join(other.#shared, count - other.#first)
       other.#shared.replaceBlock(noBlock)
       count += other.count
+      other.#lines = new LineBuffer(noBlock, noBlock) // a flush may wait for it as long as for the joined lines
     }
     this.#shared.replaceBlock(lines.block)
     this.#lines = lines

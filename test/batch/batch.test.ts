@@ -63,6 +63,10 @@ describe('a batch', () => {
     expect([...batch.lines()]).toEqual(['{"n":00}', '{"n":01}', '{"n":10}', '{"n":11}', '{"n":20}', '{"n":21}'])
     expect([...batch.severities]).toEqual([0, 1, 1, 2, 2, 3])
     expect(from.usedBytes).toBe(4 * KiB)
+    expect(others.map(({ count, blockBytes }) => [count, blockBytes])).toEqual([
+      [0, 0],
+      [0, 0],
+    ])
     const [first, rest] = batch.splitAt(9)
     first.settle()
     expect(callers.map(({ pending }) => pending)).toEqual([1, 2, 2])
