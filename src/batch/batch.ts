@@ -366,7 +366,7 @@ export class Batch implements BlockOwner {
 
   /**
    * Joins other batches to this one, in a block of at most `maxBytes`: see `mayJoin`. Returns false, with nothing changed, if
-   * there is no memory for the block.
+   * the system has no memory for the block.
    */
   joinInMemory(others: readonly Batch[], maxBytes: number): boolean {
     const lines = joinedLines([this, ...others], this.#shared.memory, maxBytes)
@@ -560,14 +560,17 @@ function takeSpareLine(bytes: number): Buffer {
 }
 
 /**
- * Copies the lines of batches to a block of their own, of at most `maxBytes`. Returns `undefined` if the budget or the system
- * has no memory for it. An error would end the process, because timers start the requests.
+ * Copies the lines of batches to a new block, which takes at most as much of the budget as the blocks that are freed for it:
+ * batches are joined when memory is full, too. Returns `undefined` if the system has no memory for it. An error would end
+ * the process, because timers start the requests.
  */
 function joinedLines(batches: readonly Batch[], memory: MemoryBudget, maxBytes: number): LineBuffer | undefined {
   const byteLength = batches.reduce((bytes, batch) => bytes + batch.byteLength, 0)
+  const freedBytes = batches.reduce((bytes, batch) => bytes + batch.blockBytes, 0)
   try {
     const lineSeverities = joined(batches.map(batch => batch.severities))
-    const block = memory.allocate(blockSize(byteLength, Math.max(byteLength, maxBytes)))
+    const blockBytes = Math.min(blockSize(byteLength, Math.max(byteLength, maxBytes)), freedBytes)
+    const block = memory.allocate(blockBytes, freedBytes)
     if (block === undefined) return undefined
     batches.reduce((at, { bytes }) => at + bytes.copy(block, at), 0)
     return new LineBuffer(block, lineSeverities, lineSeverities.length, byteLength)

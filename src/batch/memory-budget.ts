@@ -67,9 +67,11 @@ export class MemoryBudget {
   /**
    * Allocates a block of at least so many bytes, with undefined content. Returns `undefined` if the block does not fit into
    * the budget.
+   *
+   * @param freedBytes bytes of other blocks that the caller frees in this turn, once it has copied their content
    */
-  allocate(bytes: number): Buffer | undefined {
-    if (this.usedBytes + bytes > this.maxBytes) return undefined
+  allocate(bytes: number, freedBytes = 0): Buffer | undefined {
+    if (this.usedBytes - freedBytes + bytes > this.maxBytes) return undefined
     this.#isRetired = false
     const block = this.#takeSpare(bytes) ?? this.#takeLarger(bytes) ?? this.#allocateNew(bytes)
     this.charge(block.length) // after the allocation, which may throw

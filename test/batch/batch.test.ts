@@ -115,12 +115,19 @@ describe('a batch', () => {
     expect(mayJoin(filled(copied()), filled(copied(false)))).toEqual([false, false])
   })
 
-  it('stays as it is if there is no memory to join another', () => {
-    const from = new MemoryBudget(8 * KiB, MiB)
-    const [batch, other] = [open(from), open(from)]
-    for (const one of [batch, other]) one.append(2, lineOf('{}'), MiB)
-    expect(batch.joinInMemory([other], MiB)).toBe(false)
-    expect([batch.count, other.count, other.unsettledCount, from.usedBytes]).toEqual([1, 1, 1, 8 * KiB])
+  it('joins others while memory is full, and takes no more of it', () => {
+    const from = new MemoryBudget(5 * 4 * KiB, MiB)
+    const [batch, ...others] = Array.from({ length: 5 }, () => open(from)) as [Batch, ...Batch[]]
+    for (const one of [batch, ...others]) {
+      while (one.append(2, lineOf('x'.repeat(900)), 4 * KiB));
+    }
+    const count = 5 * batch.count
+    expect(from.usedBytes).toBe(from.maxBytes)
+    expect(batch.joinInMemory(others, MiB)).toBe(true)
+    expect([batch.count, [...batch.lines()].length]).toEqual([count, count])
+    expect(from.usedBytes).toBeLessThanOrEqual(from.maxBytes)
+    batch.settle()
+    expect(from.usedBytes).toBe(0)
   })
 
   it('frees its memory and tells its owner once, when its last part is settled', () => {

@@ -99,6 +99,19 @@ describe('a batch', () => {
     expect(memory.usedBytes).toBe(0)
   })
 
+  it('in small batches is joined to larger ones although memory is full', async () => {
+    const pace = new RateLimiter()
+    pace.setLimit(1)
+    const limits = { maxBatchEvents: 1, maxBatchBytes: 65_536, maxBufferedBytes: 1_048_576 }
+    const { log, sent, ledger, memory } = pipelineTo(() => delivered, { ...limits, pace })
+    let logged = 0
+    while (log(logged, { severity: 4, text: 'x'.repeat(3000) })) logged++
+    expect(memory.usedBytes).toBe(memory.maxBytes)
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect(numbers(sent.flatMap(({ lines }) => lines))).toEqual(range(logged))
+    expect([ledger.delivered, memory.usedBytes]).toEqual([logged, 0])
+  })
+
   it('in small batches is sent although the system has no memory to join them', async () => {
     const pace = new RateLimiter()
     pace.setLimit(1)
