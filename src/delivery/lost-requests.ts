@@ -66,8 +66,8 @@ export class LostRequests {
   }
 
   /**
-   * Returns the maximum number of requests in flight, those included that may be lost. While no request in flight gets an
-   * answer, one more is made, to find out if the service answers new ones.
+   * Returns the maximum number of requests in flight, those included that may be lost, or whose answers are left open. While
+   * no request in flight gets an answer, one more is made, to find out if the service answers new ones.
    *
    * @param maxRequests the same number if none is lost
    */
@@ -77,6 +77,7 @@ export class LostRequests {
     let lost = 0
     let silent = 0
     for (const one of this.#inFlight.values()) {
+      if (isLeftOpen(one, nowMs)) lost++
       if (!isSilent(one, nowMs, lostMs)) continue
       silent++
       if (this.#isOvertaken(one)) lost++
@@ -103,13 +104,13 @@ export class LostRequests {
     }
   }
 
-  /** Returns the time at which the next request in flight has had no answer for some time; `Infinity` if there is none. */
+  /** Returns the time at which the next request in flight has had no whole answer for some time; `Infinity` if there is none. */
   nextSilenceMs(nowMs: number): number {
     const usualMs = this.#breaker.isOpen ? minSilenceMs : this.#lostAfterMs(nowMs)
     let atMs = Number.POSITIVE_INFINITY
     for (const one of this.#inFlight.values()) {
       const againMs = nowMs < this.#endMs ? [this.#againAfterMs(one), againAfterMs.withoutSign] : []
-      for (const silenceMs of [usualMs, ...againMs])
+      for (const silenceMs of [minSilenceMs, usualMs, ...againMs])
         if (one.startedAtMs + silenceMs > nowMs) atMs = Math.min(atMs, one.startedAtMs + silenceMs)
     }
     return atMs
@@ -139,6 +140,14 @@ export class LostRequests {
   #againAfterMs({ startedAtMs }: InFlight): number {
     return Math.max(Math.min(againAfterMs.withSign, (this.#endMs - startedAtMs) / 2), minSilenceMs)
   }
+}
+
+/**
+ * True if the service has taken the batch, but its answer does not end: it has fewer bytes than its `content-length`, for
+ * example. If such requests took the place of others, a few seconds would pass between them.
+ */
+function isLeftOpen({ startedAtMs, asAccepted }: InFlight, nowMs: number): boolean {
+  return asAccepted !== undefined && nowMs - startedAtMs >= minSilenceMs
 }
 
 /** True if no part of an answer has come for so long. */

@@ -139,7 +139,7 @@ export function runRequestWorker(): void {
         attemptMs = Math.max(usedMs, Math.min(usedMs * 2, 2000))
       })
     })
-    const timer = setTimeout(giveUp, request.timeoutMs)
+    let timer = setTimeout(giveUp, request.timeoutMs)
     let body = Buffer.alloc(0) // grows by doubling: keeping one-byte chunks one by one takes a hundred times as much
     let bytes = 0
     let head: IncomingMessage | undefined
@@ -169,7 +169,12 @@ export function runRequestWorker(): void {
 
     function take(response: IncomingMessage): void {
       head = response
-      const maxBytes = (response.statusCode as number) < 300 ? request.maxBytes : 65_536
+      const isTaken = (response.statusCode as number) < 300
+      const maxBytes = isTaken ? request.maxBytes : 65_536
+      if (isTaken) {
+        clearTimeout(timer)
+        timer = setTimeout(giveUp, Math.min(request.timeoutMs, 1000)) // some answers never end, and other requests wait
+      }
       response.on('data', chunk => {
         const neededBytes = bytes + chunk.length
         if (neededBytes > body.length)

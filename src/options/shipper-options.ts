@@ -118,7 +118,8 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
    * After five failures in a row, or when too many attempts fail, only one request is made at a time. During `close()`
    * and at the end of the process there may be more than the maximum: one for each dataset, up to 32. A request that has had
    * no answer for five seconds does not count if the service has answered a later one. If none has been answered for so
-   * long, up to two more are made.
+   * long, up to two more are made. A request that the service has taken does not count if its answer does not end within
+   * a second.
    *
    * @defaultValue 4
    */

@@ -461,6 +461,20 @@ describe.concurrent('trouble while the process ends', () => {
     expect(ms).toBeLessThan(5000)
   })
 
+  it('answers with fewer bytes than their content-length: other requests follow', async () => {
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      request.store()
+      request.socket.write('HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{}')
+    })
+    const { stderr } = await runScript(
+      `${core('exitTimeoutMs: 9000, maxBatchEvents: 1')} log(0, 8); ${counted}; process.exit()`,
+      environmentFor(server),
+    )
+    expect(server.numbers.toSorted()).toEqual(upTo(8))
+    expect(statsIn(stderr)).toMatchObject({ delivered: 8, dropped: 0 })
+  })
+
   it('a status below 100: no answer, so the events are sent again', async () => {
     const server = await startRawServer((socket, _, index) => {
       socket.end(`HTTP/1.1 ${index === 0 ? '000' : '200'} Odd\r\ncontent-length: 0\r\n\r\n`)

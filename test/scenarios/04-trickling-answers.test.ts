@@ -39,4 +39,18 @@ describe.concurrent('scenario 4: an answer trickles', () => {
     expect(await logs.close()).toEqual({ complete: true, pending: 0 })
     await server.whenDeserted()
   })
+
+  it('that has fewer bytes than its content-length: further requests follow after a second', async () => {
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      request.store()
+      request.socket.write('HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{}')
+    })
+    await using logs = watched({ baseUrl: server.url, maxBatchEvents: 100, maxConcurrentRequests: 2 })
+    logs.log(0, 800)
+    await until(() => server.numbers.length === 800, 'all events arrive')
+    expect(tally(server.numbers, 800)).toEqual(allOnce)
+    expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+    expect(logs.stats()).toMatchObject({ delivered: 800, retries: 0 })
+  })
 })
