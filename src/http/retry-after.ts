@@ -24,9 +24,16 @@ export function retryAfterMs(
   if (!text || text.length > maxChars) return undefined
   if (/^\d+(\.\d+)?$/.test(text)) return Math.min(Number(text) * 1000, maxRetryAfterMs)
   if (!/[a-z]/i.test(text)) return undefined // Date.parse accepts "-5" and "2/3" as dates
-  const atMs = Date.parse(text)
+  const atMs = dateIn(text)
   if (Number.isNaN(atMs)) return undefined
-  const serverNowMs = dateHeader === undefined || dateHeader.length > maxChars ? Number.NaN : Date.parse(dateHeader)
+  const serverNowMs = dateHeader === undefined || dateHeader.length > maxChars ? Number.NaN : dateIn(dateHeader)
   const waitMs = atMs - (Number.isNaN(serverNowMs) ? nowMs : serverNowMs)
   return Math.min(Math.max(waitMs, 0), maxRetryAfterMs)
+}
+
+/** A date in the oldest of the three HTTP formats, that of C's `asctime`. It is in GMT, which `Date.parse` does not know. */
+const withoutZone = /^[a-z]{3} [a-z]{3} [ \d]\d [\d:]{8} \d{4}$/i
+
+function dateIn(text: string): number {
+  return Date.parse(withoutZone.test(text) ? `${text} GMT` : text)
 }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { retryAfterMs } from '../../src/http/retry-after.ts'
 
 const now = Date.parse('2026-11-21T12:00:00Z')
@@ -24,5 +24,15 @@ describe('Retry-After', () => {
 
   it.each([[undefined], [''], [' '], ['-5'], ['soon'], ['12 parsecs'], ['2/3']])('%s is ignored', header => {
     expect(retryAfterMs(header, now)).toBeUndefined()
+  })
+
+  it.each([
+    ['Sat Nov 21 12:02:00 2026', undefined, 120_000],
+    ['Tue Dec  1 12:02:00 2026', 'Tue Dec  1 12:00:00 2026', 120_000],
+    [inTwoMinutes, 'Sat Nov 21 12:00:30 2026', 90_000],
+  ])('%s (Date: %s) is in GMT, wherever the process runs', (header, date, expected) => {
+    vi.stubEnv('TZ', 'America/New_York')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    expect(retryAfterMs(header, now, date)).toBe(expected)
   })
 })
