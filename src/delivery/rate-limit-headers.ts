@@ -1,4 +1,5 @@
 import { firstValue } from '../http/header.ts'
+import { httpDateMs } from '../http/http-date.ts'
 
 /** The service's limit on requests, as an answer names it. A property is absent if the answer says nothing usable. */
 export interface RateLimit {
@@ -67,7 +68,7 @@ function windowOf(resetMs: number | undefined): number | undefined {
  */
 function untilMs(reset: number | undefined, date: string | undefined, nowEpochMs: number): number | undefined {
   if (reset === undefined) return undefined
-  const serverNowMs = Date.parse(date ?? '')
+  const serverNowMs = httpDateMs(date ?? '')
   const nowMs = Number.isNaN(serverNowMs) ? nowEpochMs : serverNowMs
   const ms = reset < 31_536_000 ? reset * 1000 : Math.max(reset * 1000 - nowMs, 0)
   return ms <= maxWindowMs ? ms : undefined

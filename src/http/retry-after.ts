@@ -1,3 +1,5 @@
+import { httpDateMs } from './http-date.ts'
+
 /**
  * Maximum wait that an answer can impose, in milliseconds. After an hour the service is asked again in any case: a
  * `Retry-After` of a month would outlast the trouble, and asking costs few requests.
@@ -24,16 +26,9 @@ export function retryAfterMs(
   if (!text || text.length > maxChars) return undefined
   if (/^\d+(\.\d+)?$/.test(text)) return Math.min(Number(text) * 1000, maxRetryAfterMs)
   if (!/[a-z]/i.test(text)) return undefined // Date.parse accepts "-5" and "2/3" as dates
-  const atMs = dateIn(text)
+  const atMs = httpDateMs(text)
   if (Number.isNaN(atMs)) return undefined
-  const serverNowMs = dateHeader === undefined || dateHeader.length > maxChars ? Number.NaN : dateIn(dateHeader)
+  const serverNowMs = dateHeader === undefined || dateHeader.length > maxChars ? Number.NaN : httpDateMs(dateHeader)
   const waitMs = atMs - (Number.isNaN(serverNowMs) ? nowMs : serverNowMs)
   return Math.min(Math.max(waitMs, 0), maxRetryAfterMs)
-}
-
-/** A date in the oldest of the three HTTP formats, that of C's `asctime`. It is in GMT, which `Date.parse` does not know. */
-const withoutZone = /^[a-z]{3} [a-z]{3} [ \d]\d [\d:]{8} \d{4}$/i
-
-function dateIn(text: string): number {
-  return Date.parse(withoutZone.test(text) ? `${text} GMT` : text)
 }

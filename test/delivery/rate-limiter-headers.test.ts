@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { rateLimitIn } from '../../src/delivery/rate-limit-headers.ts'
 
 const nowMs = Date.parse('2026-11-20T10:00:00Z')
@@ -64,6 +64,17 @@ describe('the rate limit in an answer', () => {
     for (const skewMs of [-3_600_000, 0, 3_600_000]) {
       expect(rateLimitIn(headers, nowMs + skewMs)).toEqual({ limit: 6000, limitPerSecond: 100, resetMs: 30_000 })
     }
+  })
+
+  it('counts to the reset by a date in the oldest format of HTTP, which is in GMT wherever the process runs', () => {
+    vi.stubEnv('TZ', 'America/New_York')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const headers = {
+      date: 'Fri Nov 20 10:00:00 2026',
+      'ratelimit-limit': '60',
+      'ratelimit-reset': `${nowSeconds + 30}`,
+    }
+    expect(rateLimitIn(headers, nowMs)).toEqual({ limit: 60, limitPerSecond: 1, resetMs: 30_000 })
   })
 
   it('has only finite numbers from 0, whatever the headers say', () => {

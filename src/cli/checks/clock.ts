@@ -1,4 +1,5 @@
 import { firstValue } from '../../http/header.ts'
+import { httpDateMs } from '../../http/http-date.ts'
 import { fail, type HealthCheck, ok, skipped, warn } from './health-check.ts'
 
 /** The header has whole seconds, and the answer takes its time: smaller differences mean nothing. */
@@ -12,7 +13,7 @@ export const clock: HealthCheck = {
   name: 'clock',
   after: ['answer'],
   async run({ first: { answer, startedAtMs, tookMs } }) {
-    const serverMs = Date.parse(firstValue(answer.headers.date)?.slice(0, 64) ?? '')
+    const serverMs = httpDateMs(firstValue(answer.headers.date)?.slice(0, 64) ?? '')
     if (Number.isNaN(serverMs)) return skipped('the answer has no date')
     // The date is cut to seconds: on average, half a second is missing.
     const skewMs = Math.round(startedAtMs + tookMs / 2 - (serverMs + 500))
