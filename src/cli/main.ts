@@ -16,6 +16,7 @@ if (problem !== undefined) {
     console.log(version) // Loading the command line takes longer than all of this.
   } else {
     let isUnwritable = false
+    process.stderr.on('error', () => {}) // A message that cannot be printed ends no command.
     process.stdout.on('error', (error: NodeJS.ErrnoException) => {
       // Some commands end by themselves: they have listeners of their own.
       const endsItself = process.stdout.listenerCount('error') > 1

@@ -122,7 +122,6 @@ async function pipe(shipper: Shipper, options: PipeOptions): Promise<number> {
       progress.say(`Reading is paused: ${counted(shipper.stats().pending, 'event')} must be delivered first.`),
   })
   try {
-    stderr.on('error', () => {}) // without its reader, delivery goes on
     shipper.on('warning', ({ message }) => progress.say(inCommandWords(message, command.options)))
 
     if (stdin.isTTY) progress.say('Reading from the terminal. Press Ctrl-D at the end.')

@@ -1,11 +1,12 @@
 /** `logferry dev -- program` as it is built. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { paths, writeHeader } from '../../src/dev/protocol.ts'
 import { logferry, logferryInTurn, startLogferry } from '../support/logferry.ts'
@@ -119,6 +120,13 @@ describe('logferry dev -- program', () => {
     const { code, stderr } = await logferry(['dev', '--port', '0', '--', 'false'], environment, ['--import', preload])
     expect(code).toBe(1)
     expect(stderr).toContain('events received: 0')
+  })
+
+  it.each(['/dev/full', '>(true)'])('ends as the program does if its messages cannot be printed: 2> %s', target => {
+    const main = fileURLToPath(new URL('../../dist/cli/main.cjs', import.meta.url))
+    const script = `"$0" "$1" dev --port 0 -- sh -c 'sleep 0.3; exit 7' 2> ${target}`
+    const env = { ...process.env, ...environment }
+    expect(spawnSync('bash', ['-c', script, process.execPath, main], { env }).status).toBe(7)
   })
 
   it('with --keep shows the logs until it is stopped, and still returns the code of the program', async () => {
