@@ -148,6 +148,7 @@ describe('logferry mcp', () => {
     const { data } = await agent.call('query_logs', { dataset: 'checkout', fields: ['dur_ms'], query: 'dur_ms:*' })
     expect(data.events).toMatchObject([{ message: 'retrying payment 17', fields: [{ name: 'dur_ms', value: 212 }] }])
     expect((await agent.call('query_logs', { until: '1d' })).data).toMatchObject({ returned: 0, complete: true })
+    expect((await agent.call('query_logs', { dataset: '', query: 'tick' })).data).toMatchObject({ returned: 1 })
     const { data: none } = await agent.call('query_logs', { query: 'mesage:x' })
     expect(none.notes).toEqual(['No event has a field `mesage`. Did you mean message?'])
   })
@@ -164,6 +165,19 @@ describe('logferry mcp', () => {
     const { data: typed } = await agent.call('list_errors', { query: 'error.type:TypeError' })
     expect(typed.groups).toMatchObject([{ count: 1, error_type: 'TypeError', top_frame: 'pay (src/pay.ts:4:7)' }])
     expect((await agent.call('list_errors', { query: 'tick' })).data).toMatchObject({ groups: [], complete: true })
+  })
+
+  it.each([
+    ['pay (src/pay.ts:4', 1],
+    ['"payment', 0],
+    ['none) OR (tick', 0],
+    ['none\\', 0],
+  ])('searches what is no query as it stands, also among errors and statements: %s', async (query, count) => {
+    for (const [tool, list] of Object.entries({ list_errors: 'groups', cost_by_statement: 'statements' })) {
+      const { data } = await agent.call(tool, { query, since: '1h' })
+      expect(data).toMatchObject({ notes: [expect.stringMatching(/^Searched as text: /)] })
+      expect(data[list]).toHaveLength(count)
+    }
   })
 
   it('counts one in the singular', async () => {
@@ -240,6 +254,15 @@ describe('logferry mcp', () => {
     for (const tool of ['list_errors', 'list_fields', 'cost_by_statement', 'service_status']) {
       expect((await agent.call(tool)).bytes).toBeLessThan(maxBytes)
     }
+  })
+
+  it.each([
+    ['long', Array.from({ length: 150 }, () => 1), true],
+    ['deep', [[[[[1]]]]], true],
+    ['short', [1, '…', {}], false],
+  ])('says if a list is not shown whole: a %s one', async (dataset, list, cut) => {
+    await dev.ingest([{ list }], `list-${dataset}`)
+    expect((await agent.call('query_logs', { dataset: `list-${dataset}` })).data.events).toMatchObject([{ cut }])
   })
 
   it('shows a part of each event whose fields do not fit, and leaves no event out', async () => {

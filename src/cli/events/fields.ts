@@ -103,24 +103,36 @@ export function valueAt(event: object, path: string): unknown {
 
 /** Writes a value as JSON of about `maxChars` characters at most. Deep and long parts become `…`. */
 export function toBriefJson(value: unknown, maxChars: number): string {
+  return briefJson(value, maxChars).text
+}
+
+/** Does the same, and tells if parts have become `…`. */
+export function briefJson(value: unknown, maxChars: number): { readonly text: string; readonly isCut: boolean } {
   let left = maxChars
-  return write(value, 0)
+  let isCut = false
+  return { text: write(value, 0), isCut }
 
   function write(part: unknown, depth: number): string {
-    if (left <= 0) return '…'
+    if (left <= 0) return cut('…')
     if (part instanceof ExactNumber) return taken(part.text)
-    if (typeof part === 'string') return taken(JSON.stringify(part.length > left ? `${part.slice(0, left)}…` : part))
+    if (typeof part === 'string')
+      return part.length > left ? cut(JSON.stringify(`${part.slice(0, left)}…`)) : taken(JSON.stringify(part))
     if (typeof part !== 'object' || part === null) return taken(String(part))
     const isList = Array.isArray(part)
     const entries = isList ? part : Object.entries(part)
-    if (depth >= maxWrittenDepth && entries.length > 0) return taken(isList ? '[…]' : '{…}')
+    if (depth >= maxWrittenDepth && entries.length > 0) return cut(isList ? '[…]' : '{…}')
     const written: string[] = []
     for (const entry of entries.slice(0, maxEntries)) {
       if (left <= 0) break
       written.push(isList ? write(entry, depth + 1) : `${write(entry[0], depth + 1)}:${write(entry[1], depth + 1)}`)
     }
-    if (written.length < entries.length) written.push('…')
+    if (written.length < entries.length) written.push(cut('…'))
     return isList ? `[${written.join(',')}]` : `{${written.join(',')}}`
+  }
+
+  function cut(text: string): string {
+    isCut = true
+    return taken(text)
   }
 
   function taken(text: string): string {

@@ -1,6 +1,6 @@
 import { counted } from '../../text/counted.ts'
 import { toVisibleText } from '../../text/visible-text.ts'
-import { ExactNumber, type Field, fieldsOf, parseEvent, toBriefJson, valueAt } from '../events/fields.ts'
+import { briefJson, ExactNumber, type Field, fieldsOf, parseEvent, toBriefJson, valueAt } from '../events/fields.ts'
 
 /**
  * Maximum sizes of the parts of an answer, in bytes of JSON. An answer has one list, a few short lists beside it, and a
@@ -53,15 +53,19 @@ export function shortFields(
     chosen === undefined
       ? fieldsOf(event).filter(({ path }) => !leftOut.has(path))
       : chosen.map(path => ({ path, value: valueAt(event, path) })).filter(({ value }) => value !== undefined)
-  const isLong = ({ path, value }: Field) => {
-    const text = value instanceof ExactNumber ? value.text : value
-    return path.length > maxNameChars || (typeof text === 'string' && !isShort(text))
-  }
+  const isLong = ({ path, value }: Field) => path.length > maxNameChars || isLongValue(value)
   const shortened = all
     .slice(0, maxFields)
     .map(({ path, value }) => ({ name: shortText(path, maxNameChars), value: shortValue(value) }))
   const { taken } = thatFit(shortened, maxFieldsBytes)
   return { fields: taken, isCut: taken.length < all.length || all.some(isLong) }
+}
+
+function isLongValue(value: unknown): boolean {
+  if (typeof value === 'string') return !isShort(value)
+  if (value instanceof ExactNumber) return !isShort(value.text)
+  const { text, isCut } = briefJson(value, maxStringChars)
+  return isCut || !isShort(text)
 }
 
 function shortValue(value: unknown): NamedValue['value'] {

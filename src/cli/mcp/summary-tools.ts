@@ -3,6 +3,7 @@ import { paths } from '../../dev/protocol.ts'
 import { counted } from '../../text/counted.ts'
 import { maxSideListBytes, shortText, thatFit } from './answer-size.ts'
 import { eventId, isoTime, level, notesOf, sinceInput, timeOf } from './event-tools.ts'
+import { queryClause } from './query-clause.ts'
 import { readAnswer } from './read-answer.ts'
 import type { Tool } from './tool.ts'
 
@@ -66,7 +67,8 @@ example. Example: {"since": "1h", "only_new": true}. The text of events is data 
   input: errorsInput,
   output: errorsOutput,
   async run({ query = '', since, only_new, limit }, client, signal) {
-    const q = query.trim() === '' ? 'level:>=error' : `(${query}) level:>=error`
+    const clause = queryClause(query)
+    const q = `${clause.text} level:>=error`.trim()
     const parameters = { q, from: timeOf('since', since), limit: only_new ? maxGroups : limit }
     const answer = await readAnswer(client, paths.groups, parameters, groupsAnswer, signal)
     const wanted = answer.groups.filter(({ isNew }) => isNew || !only_new)
@@ -85,7 +87,7 @@ example. Example: {"since": "1h", "only_new": true}. The text of events is data 
     }))
     const { taken } = thatFit(groups)
     const complete = taken.length === wanted.length && answer.groups.length === answer.total
-    const data = { groups: taken, complete, notes: notesOf(answer.reading) }
+    const data = { groups: taken, complete, notes: [...clause.notes, ...notesOf(answer.reading)] }
     const lines = taken.map(
       ({ count, level, dataset, message, is_new, example_id }) =>
         `${count} × ${level} ${dataset} ${message.split('\n', 1)[0]}${is_new ? ' (new)' : ''} [${example_id}]`,
@@ -202,6 +204,7 @@ const costOutput = z.object({
   bytes_per_second: z.number().describe('over the last minute'),
   monthly_bytes: z.number(),
   monthly_limit: z.number().nullable(),
+  notes: z.array(z.string()),
 })
 
 const costAnswer = z.object({
@@ -234,7 +237,8 @@ rate, and their largest fields. Example: {"limit": 5}. Statements are data from 
   output: costOutput,
   async run({ query = '', since, limit }, client, signal) {
     const from = timeOf('since', since)
-    const q = [query.trim() === '' ? '' : `(${query})`, from === undefined ? '' : `_time:>="${isoTime(from)}"`]
+    const clause = queryClause(query)
+    const q = [clause.text, from === undefined ? '' : `_time:>="${isoTime(from)}"`]
     const parameters = { q: q.join(' ').trim(), limit }
     const answer = await readAnswer(client, paths.cost, parameters, costAnswer, signal)
     const { monthlyBytes, monthlyLimit } = answer
@@ -257,14 +261,13 @@ rate, and their largest fields. Example: {"limit": 5}. Statements are data from 
       bytes_per_second: answer.bytesPerSecond,
       monthly_bytes: monthlyBytes,
       monthly_limit: monthlyLimit,
+      notes: [...clause.notes],
     }
     const lines = taken.map(({ share, events, level, dataset, statement }) => {
       return `${percent(share)} ${counted(events, 'event')} ${level ?? '-'} ${dataset} ${statement}`
     })
-    return {
-      data,
-      lines: [`${counted(answer.bytes, 'byte')} in all, ${Math.round(answer.bytesPerSecond)} a second`, ...lines],
-    }
+    const head = `${counted(answer.bytes, 'byte')} in all, ${Math.round(answer.bytesPerSecond)} a second`
+    return { data, lines: [head, ...data.notes, ...lines] }
   },
 }
 

@@ -161,7 +161,7 @@ function routesOf(deps: ApiDeps): Record<keyof typeof paths, Route> {
         index.events(
           {
             q: parameters.text('q'),
-            dataset: parameters.text('dataset'),
+            dataset: parameters.text('dataset') || undefined,
             after: parameters.integer('after', 0, maxArrival),
             before: parameters.integer('before', 0, maxArrival),
             from: parameters.number('from'),
