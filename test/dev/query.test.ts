@@ -43,6 +43,7 @@ const answers: [q: string, event: object | string, isMatching: boolean][] = [
   ['level:fatal', { severityNumber: 21 }, true],
   ['level:error', { level: 'info', log: { level: 'error' } }, false],
   ['level:*', { log: 'error', PRIORITY: 9 }, false],
+  ['_time:2020-01-02', { _time: '2020-01-02T03:04:05Z', PRIORITY: { toString: 'x' } }, true],
   ['level:>=warn', http, true],
   ['level:>=warn', { level: 'crit' }, true],
   ['level:>=warn', { level: 'info' }, false],

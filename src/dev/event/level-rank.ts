@@ -48,6 +48,7 @@ function rankOfOtherLogger(event: Readonly<Record<string, unknown>>): number {
     if (rank !== undefined) return rank
   }
   if (typeof severityNumber === 'number' && isSeverityNumber(severityNumber)) return severityOfNumber(severityNumber)
+  if (typeof priority !== 'string' && typeof priority !== 'number') return noRank
   return /^[0-7]$/.test(String(priority)) ? (ranksOfSyslog[Number(priority)] ?? noRank) : noRank
 }
 
