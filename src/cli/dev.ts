@@ -104,7 +104,7 @@ async function serve(options: DevOptions, token: string, limits: unknown): Promi
   })
   try {
     if (limits !== undefined) asMisuse('--limits', () => service.license.load(limits))
-    for (const fault of options.faults) service.startFault(fault)
+    for (const fault of options.faults) asMisuse('--fault', () => service.startFault(fault))
     return await untilEnd(service, options)
   } finally {
     await service.close('the dev service was stopped')

@@ -236,10 +236,13 @@ describe('a program that holds the port of logferry dev', () => {
 })
 
 describe('logferry dev', () => {
-  it('exits with 2 for an invalid option, and says what is expected', async () => {
-    const { code, stdout, stderr } = await logferryInTurn(['dev', '--fault', 'status=200'], environment)
+  it.each([
+    ['status=200', "--fault 'status=200': status must be from 300 to 599"],
+    ['reject=/x/', '--fault: the query of reject may not have patterns between slashes'],
+  ])('exits with 2 for an invalid fault, and says what is expected: %s', async (fault, problem) => {
+    const { code, stdout, stderr } = await logferry(['dev', '--port', '0', '--fault', fault], environment)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain("--fault 'status=200': status must be from 300 to 599")
+    expect(stderr).toContain(`logferry: ${problem}`)
   })
 
   it.each([
