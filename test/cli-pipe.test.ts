@@ -7,7 +7,7 @@ import { type Emulator, startEmulator } from '../src/emulator.ts'
 import { unprintable } from './support/hostile-text.ts'
 import { logferryInTurn } from './support/logferry.ts'
 import { startProgram } from './support/start-node.ts'
-import { pipe, startPipe } from './support/start-pipe.ts'
+import { main, pipe, startPipe } from './support/start-pipe.ts'
 import { until } from './support/until.ts'
 
 const MiB = 1_048_576
@@ -193,6 +193,22 @@ describe.concurrent('logferry pipe', () => {
     expect(await running.end()).toBe(0)
     expect(emulator.eventCount('d')).toBe(30_000)
     expect(running.stderr()).toContain('The reader of standard output went away')
+  })
+
+  it('shows its progress on one line of a narrow terminal', async () => {
+    await using emulator = await startEmulator()
+    const lines = 'for n in 1 2 3; do echo $n; sleep 0.4; done'
+    const command = `stty cols 20; (${lines}) | "$NODE" "$MAIN" pipe`
+    const service = { LOGFERRY_URL: emulator.url, LOGFERRY_TOKEN: emulator.token, LOGFERRY_DATASET: 'd' }
+    const env = { ...service, TERM: 'xterm', NODE: process.execPath, MAIN: main }
+    await using terminal = startProgram('script', ['-qec', command, '/dev/null'], env)
+    expect(await terminal.end()).toBe(0)
+    const shown = terminal
+      .stdout()
+      .split('\r')
+      .filter(text => text.includes(' read'))
+    expect(shown.length).toBeGreaterThan(0)
+    for (const text of shown) expect(text.replace('\u001b[K', '').length).toBeLessThan(20)
   })
 
   it('does not end without a reader of its messages either', async () => {

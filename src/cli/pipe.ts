@@ -108,7 +108,7 @@ async function pipe(shipper: Shipper, options: PipeOptions): Promise<number> {
   const splitter = new LineSplitter(maxLineBytes)
   const events = new LinesToEvents(lines)
   const tee = isTee ? new Tee(stdout) : undefined
-  const isShown = stderr.isTTY && !stdin.isTTY && !(isTee && stdout.isTTY) && process.env.TERM !== 'dumb'
+  const isShown = stderr.isTTY && !stdin.isTTY && !(isTee && stdout.isTTY)
   const progress = new Progress(isShown, () => statusOf(shipper, shipping, events.lines, startedAtMs))
   const stop = new Stop({
     readOnMs,

@@ -68,9 +68,13 @@ export function printHelp(text: string): void {
   process.stdout.write(text)
 }
 
-/** Replaces the last line of the terminal on standard error. An empty text removes the line. */
+/**
+ * Replaces the last line of the terminal on standard error. An empty text removes the line. A text that is wider than the
+ * terminal is cut: the next one would replace the last of its lines only.
+ */
 export function printStatus(text: string): void {
-  process.stderr.write(`\r${toShortLine(text)}\u001b[K`)
+  const { columns = 0 } = process.stderr
+  process.stderr.write(`\r${toShortLine(text, undefined, columns > 2 ? columns - 2 : undefined)}\u001b[K`)
 }
 
 /** Length of what `printLines` writes at a time, in characters. A single line may be longer. */

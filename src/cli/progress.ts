@@ -10,8 +10,8 @@ export class Progress {
 
   /** @param textNow returns the progress */
   constructor(isShown: boolean, textNow: () => string) {
-    this.#isShown = isShown
-    this.#timer = isShown ? setInterval(() => printStatus(textNow()), everyMs).unref() : undefined
+    this.#isShown = isShown && process.env.TERM !== 'dumb'
+    this.#timer = this.#isShown ? setInterval(() => printStatus(textNow()), everyMs).unref() : undefined
   }
 
   /** Prints a message. */

@@ -31,8 +31,10 @@ export function runProgram(
 ): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>()
   const child = spawn(command, args, { stdio: 'inherit', env: programEnvironment(process.env, target) })
+  // Any of them may be redirected: `logferry dev -- ./import < orders.csv`.
+  const hasTerminal = [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY)
   const forward = (signal: NodeJS.Signals): void => {
-    if (!(process.stdin.isTTY && ofTerminal.includes(signal))) child.kill(signal)
+    if (!(hasTerminal && ofTerminal.includes(signal))) child.kill(signal)
   }
   for (const signal of signalsHere()) process.on(signal, forward)
   child.once('error', (error: NodeJS.ErrnoException) => {

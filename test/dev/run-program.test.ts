@@ -12,6 +12,8 @@ import { paths, writeHeader } from '../../src/dev/protocol.ts'
 import { logferry, logferryInTurn, startLogferry } from '../support/logferry.ts'
 import { setupOf, startDev } from './service.ts'
 
+const main = fileURLToPath(new URL('../../dist/cli/main.cjs', import.meta.url))
+
 let home: string
 let environment: Record<string, string>
 beforeAll(() => {
@@ -109,6 +111,18 @@ describe('logferry dev -- program', () => {
     expect(running.stdout()).toBe('ready\ndone\n')
   })
 
+  it('lets the terminal send Ctrl-C to the program, once, also if its input is redirected', () => {
+    const script = `let count = 0
+      process.on('SIGINT', () => { count++; setTimeout(() => process.exit(count), 300) })
+      setInterval(() => {}, 1e4)
+      fs.writeFileSync(process.env.READY, '')`
+    const command = `"$NODE" "$MAIN" dev --port 0 -- "$NODE" -e "$SCRIPT" < /dev/null`
+    const typed = `(until [ -e "$READY" ]; do sleep 0.1; done; printf '\\003'; sleep 1) | script -qec '${command}' /dev/null`
+    const given = { NODE: process.execPath, MAIN: main, SCRIPT: script, READY: join(home, 'ready') }
+    const env = { ...process.env, ...environment, ...given }
+    expect(spawnSync('bash', ['-c', typed], { env }).status).toBe(1)
+  })
+
   it('reports its end also if a signal comes again when the program has ended, as from npm', async () => {
     const atItsEnd = `import { ChildProcess } from 'node:child_process'
       const { emit } = ChildProcess.prototype
@@ -123,7 +137,6 @@ describe('logferry dev -- program', () => {
   })
 
   it.each(['/dev/full', '>(true)'])('ends as the program does if its messages cannot be printed: 2> %s', target => {
-    const main = fileURLToPath(new URL('../../dist/cli/main.cjs', import.meta.url))
     const script = `"$0" "$1" dev --port 0 -- sh -c 'sleep 0.3; exit 7' 2> ${target}`
     const env = { ...process.env, ...environment }
     expect(spawnSync('bash', ['-c', script, process.execPath, main], { env }).status).toBe(7)

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { surroundings } from './surroundings.ts'
 import { until } from './until.ts'
 
-const main = fileURLToPath(new URL('../../dist/cli/main.cjs', import.meta.url))
+export const main = fileURLToPath(new URL('../../dist/cli/main.cjs', import.meta.url))
 
 /** `logferry pipe` as it is built and installed, as long as it runs; `await using` kills it. */
 export interface RunningPipe extends AsyncDisposable {
