@@ -79,7 +79,7 @@ describe.each(['bash', 'zsh', 'fish'])('the script for %s', shell => {
   })
 })
 
-it.runIf(isThere('fish'))('fish offers commands, options, choices and directories', async () => {
+it.runIf(isThere('fish'))('fish offers commands, options, choices, directories and files', async () => {
   using script = await scriptFor('fish')
   const offered = (line: string) => {
     const args = ['--no-config', '-c', 'source $argv[1]; complete -C $argv[2]', script.path, line]
@@ -92,6 +92,8 @@ it.runIf(isThere('fish'))('fish offers commands, options, choices and directorie
   expect(offered('logferry pipe --form')).toEqual(['--format'])
   expect(offered('logferry pipe --format ')).toEqual(['auto', 'json', 'text'])
   expect(offered('logferry spool ls /usr/lo')).toEqual(['/usr/local/'])
+  expect(offered('logferry audit test/emulator/wi')).toEqual(['test/emulator/wire.ts'])
+  expect(offered('logferry dev --load test/emulator/wi')).toEqual(['test/emulator/wire.ts'])
 })
 
 /** Writes the script for a shell to a file. */

@@ -33,20 +33,20 @@ function linesOf({ words, options, positional: [argument], runsProgram }: Comple
       .join('; and '),
   )
   const named = Object.entries(options).map(([name, option]) => {
-    const values = option.value === undefined ? '' : ` -x${valuesOf(option)}`
+    const values = option.value === undefined ? '' : ` -r${valuesOf(option)}`
     return `complete -c logferry -n ${condition} -l ${name}${values} -d ${quoted(option.description)}`
   })
-  const values = argument === undefined ? '' : valuesOf(argument)
-  if (values !== '') named.push(`complete -c logferry -n ${condition}${values}`)
+  if (argument?.choices !== undefined || argument?.completes !== undefined)
+    named.push(`complete -c logferry -n ${condition}${valuesOf(argument)}`)
   if (runsProgram)
     named.push(`complete -c logferry -n 'contains -- -- (commandline -opc)' -F -a '(__fish_complete_command)'`)
   return named
 }
 
 function valuesOf({ choices, completes }: Pick<OptionForm, 'choices' | 'completes'>): string {
-  if (choices !== undefined) return ` -a ${quoted(choices.join(' '))}`
-  if (completes === undefined) return ''
-  return completes === 'files' ? " -a '(__fish_complete_path)'" : " -a '(__fish_complete_directories)'"
+  if (choices !== undefined) return ` -f -a ${quoted(choices.join(' '))}`
+  if (completes === 'files') return ' -F'
+  return completes === 'directories' ? " -f -a '(__fish_complete_directories)'" : ' -f'
 }
 
 function quoted(text: string): string {
