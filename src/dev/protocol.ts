@@ -355,6 +355,8 @@ export interface EditRequest {
     | { kind: 'exists'; path: string }
     | { kind: 'levels'; levels: Level[] }
     | { kind: 'text'; text: string }
+    /** Adds another query, whose clauses must be true as well. */
+    | { kind: 'and'; q: string }
     | { kind: 'remove'; start: number; end: number }
 }
 

@@ -248,6 +248,17 @@ describe('the page', () => {
     await tab.hasQuery('level:error')
   })
 
+  it('switches alternatives on as they were, beside another clause', async () => {
+    const { page } = tab
+    await tab.search('level:error OR level:warn')
+    await page.locator('.chip button[aria-pressed=true]').click()
+    await tab.hasQuery('')
+    await tab.search('service:pay')
+    await page.locator('.chip.off button[aria-pressed=false]').click()
+    await tab.hasQuery('service:pay (level:error OR level:warn)')
+    await tab.shows('payment timed out', 'retrying payment')
+  })
+
   it('says why nothing matches, and offers what would', async () => {
     const { page } = tab
     await tab.search('http.staus:504')

@@ -63,9 +63,12 @@ export class Actions {
     })
   }
 
-  switchOn(text: string): void {
-    const { q, off } = this.#state.place
-    this.#control.visit({ q: q.trim() === '' ? text : `${q.trim()} ${text}`, off: off.filter(one => one !== text) })
+  async switchOn(text: string): Promise<void> {
+    await this.#control.attempt(async () => {
+      const { place } = this.#state
+      const { q } = await api.edit({ q: place.q, change: { kind: 'and', q: text } })
+      this.#control.visit({ q, off: place.off.filter(one => one !== text) })
+    })
   }
 
   forgetClause(text: string): void {
@@ -270,9 +273,9 @@ export class Actions {
     this.#control.visit({ from, to })
   }
 
-  showLate(): void {
+  showLate(): Promise<void> {
     this.#control.store.dismiss('late')
-    this.setQuery(`${this.#state.place.q} is:late`.trim())
+    return this.edit({ kind: 'and', q: 'is:late' })
   }
 
   // Copies

@@ -129,7 +129,7 @@ function NoticeBar({ notice }: { notice: Notice }) {
           level="info"
           onClose={close}
           actions={
-            <button type="button" onClick={() => actions.showLate()}>
+            <button type="button" onClick={() => void actions.showLate()}>
               Show
             </button>
           }

@@ -34,7 +34,7 @@ export function Chips({ state }: Props) {
       ))}
       {off.map(text => (
         <li key={`off ${text}`} class="chip off">
-          <button type="button" aria-pressed="false" title="Switch on" onClick={() => actions.switchOn(text)}>
+          <button type="button" aria-pressed="false" title="Switch on" onClick={() => void actions.switchOn(text)}>
             <Text text={text} />
           </button>
           <button

@@ -50,6 +50,8 @@ export function editQuery(q: string, change: EditRequest['change'], fields: Fiel
       ])
     case 'text':
       return joined([...clauses.map(({ text }) => text), quoted(change.text)])
+    case 'and':
+      return joined([...clauses, ...clausesOf(change.q, fields)].map(({ text }) => text))
     case 'remove':
       return removed(q, change, clauses)
   }

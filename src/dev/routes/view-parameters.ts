@@ -38,6 +38,7 @@ const editRequest = v.strictObject({
     v.strictObject({ kind: v.literal('exists'), path: text }),
     v.strictObject({ kind: v.literal('levels'), levels: v.array(level) }),
     v.strictObject({ kind: v.literal('text'), text }),
+    v.strictObject({ kind: v.literal('and'), q: text }),
     v.strictObject({ kind: v.literal('remove'), start: offset, end: offset }),
   ]),
 })
