@@ -61,20 +61,19 @@ function reasonOf({ code, message }: NodeJS.ErrnoException): string {
 
 /**
  * Returns the environment of the program. The endpoint for all signals of OpenTelemetry is set only if it is not set
- * already: spans and metrics go on to where they went before.
+ * already: spans and metrics go on to where they went before. An empty variable is not set, to us and to OpenTelemetry.
  */
 function programEnvironment(env: NodeJS.ProcessEnv, { url, token, orgId }: ProgramTarget): NodeJS.ProcessEnv {
-  const { LOGFERRY_DATASET = defaultDataset, OTEL_EXPORTER_OTLP_ENDPOINT = url } = env
-  const hasOwnEndpoint = env.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined
+  const ownEndpoint = env.OTEL_EXPORTER_OTLP_ENDPOINT || undefined
   const protocol = 'http/protobuf'
   return {
     ...env,
     LOGFERRY_URL: url,
     LOGFERRY_TOKEN: token,
-    LOGFERRY_DATASET,
+    LOGFERRY_DATASET: env.LOGFERRY_DATASET || defaultDataset,
     LOGFERRY_ORG_ID: orgId,
-    OTEL_EXPORTER_OTLP_ENDPOINT,
-    ...(!hasOwnEndpoint && { OTEL_EXPORTER_OTLP_PROTOCOL: protocol }),
+    OTEL_EXPORTER_OTLP_ENDPOINT: ownEndpoint ?? url,
+    ...(ownEndpoint === undefined && { OTEL_EXPORTER_OTLP_PROTOCOL: protocol }),
     OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: `${url}/v1/logs`,
     OTEL_EXPORTER_OTLP_LOGS_PROTOCOL: protocol,
     OTEL_EXPORTER_OTLP_LOGS_HEADERS: `Authorization=Bearer%20${encodeURIComponent(token)}`,

@@ -27,10 +27,15 @@ function run(script: string, args: readonly string[] = ['--port', '0'], env: Rec
 }
 
 describe('logferry dev -- program', () => {
-  it('gives the program what it needs to ship, and keeps its output apart', async () => {
+  it.each([
+    ['no variable', {}],
+    ['empty variables', { LOGFERRY_DATASET: '', OTEL_EXPORTER_OTLP_ENDPOINT: '' }],
+  ])('gives the program what it needs to ship, and keeps its output apart, with %s', async (_, given) => {
     const names = ['LOGFERRY_URL', 'LOGFERRY_TOKEN', 'LOGFERRY_DATASET', 'OTEL_EXPORTER_OTLP_ENDPOINT']
     const { code, stdout, stderr } = await run(
       `console.log(JSON.stringify(${JSON.stringify(names)}.map(n => process.env[n])))`,
+      undefined,
+      given,
     )
     const [url, token, dataset, endpoint] = JSON.parse(stdout)
     expect(code).toBe(0)
