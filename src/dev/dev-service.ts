@@ -14,6 +14,7 @@ import { abortAfter, clearInterval, setInterval, systemTimeMs } from '../time.ts
 import { EventIndex } from './event-index.ts'
 import { LicenseSettings } from './faults/license-settings.ts'
 import { grantOf, RunningFaults } from './faults/running-faults.ts'
+import { fetchHere } from './fetch-here.ts'
 import { Intake } from './intake/intake.ts'
 import { Otlp, unauthorizedOtlp } from './intake/otlp-protocol.ts'
 import { RequestTrail } from './intake/request-trail.ts'
@@ -36,6 +37,7 @@ import { Api } from './routes/api.ts'
 import { Guard } from './routes/guard.ts'
 import { isPagePath, pageAnswer } from './routes/page.ts'
 import { Parameters } from './routes/parameters.ts'
+import { textWithin } from './text-within.ts'
 import { isTokenProof, tokenProof } from './token-proof.ts'
 
 /** Dataset that programs are told to use. */
@@ -48,6 +50,7 @@ const faultTellingMs = 1000
 const maxSampleChars = 300
 const homePath = '/dev/events'
 const testEventMs = 10_000
+const maxTestAnswerBytes = 65_536
 const arrivalsWaitMs = 30_000
 
 export interface DevServiceOptions {
@@ -378,13 +381,13 @@ export class DevService {
       message: 'A test event of logferry dev',
     }
     try {
-      const answer = await fetch(`${this.url}/v1/datasets/${defaultDataset}/ingest`, {
+      const answer = await fetchHere(`${this.url}/v1/datasets/${defaultDataset}/ingest`, {
         method: 'POST',
         headers: { authorization: `Bearer ${this.#options.token}`, 'content-type': 'application/json' },
         body: JSON.stringify([event]),
         signal: abortAfter(testEventMs),
       })
-      return { status: answer.status, body: await answer.text() }
+      return { status: answer.status, body: (await textWithin(answer, maxTestAnswerBytes)) ?? '' }
     } catch {
       // A fault may have reset the connection, or holds the answer back.
       const message = 'the test event got no answer'

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { abortAfter } from '../time.ts'
+import { fetchHere } from './fetch-here.ts'
 import { type JoinRequest, paths, writeHeader } from './protocol.ts'
 import { textWithin } from './text-within.ts'
 import { isTokenProof, tokenProof } from './token-proof.ts'
@@ -26,11 +27,10 @@ export async function runningService(url: string, token: string): Promise<Runnin
   const port = Number(new URL(url).port || 80)
   const request: JoinRequest = { nonce, proof: tokenProof(token, { by: 'command', nonce, port }) }
   try {
-    const answer = await fetch(`${url}${paths.join}`, {
+    const answer = await fetchHere(`${url}${paths.join}`, {
       method: 'POST',
       headers: { [writeHeader]: '1', 'content-type': 'application/json' },
       body: JSON.stringify(request),
-      redirect: 'error',
       signal: abortAfter(probeMs),
     })
     const body: unknown = JSON.parse((await textWithin(answer, maxAnswerBytes)) ?? 'null')

@@ -181,6 +181,16 @@ describe('a second logferry dev on the same port', () => {
     expect(joining).toMatchObject({ code: 1, stderr: expect.stringContaining('another token') })
   })
 
+  it('is reached directly, whatever proxy the environment names', async () => {
+    const proxied = { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: 'http://127.0.0.1:1' }
+    await using dev = await startDev([], { ...environment, ...proxied })
+    expect(await dev.post(paths.testEvent)).toMatchObject({ ingested: 1 })
+    const joined = await run('process.exit(5)', ['--port', new URL(dev.url).port], proxied)
+    expect(joined.code).toBe(5)
+    const { stdout } = await logferry(['logs'], { LOGFERRY_URL: dev.url, ...proxied })
+    expect(stdout).toContain('A test event of logferry dev')
+  })
+
   it('joins a private one with its token', async () => {
     await using dev = await startDev(['--private'], environment)
     const { code } = await run('process.exit(6)', ['--port', new URL(dev.url).port])

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { type FetchedAnswer, fetchHere } from '../../dev/fetch-here.ts'
 import {
   defaultPort,
   type ErrorAnswer,
@@ -144,7 +145,10 @@ export class DevClient {
     try {
       signal?.throwIfAborted()
       const headers = this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }
-      const response = await fetch(address, { headers, redirect: 'manual', signal: controller.signal })
+      const request = { headers, signal: controller.signal }
+      const response = await (isLoopback(address.hostname)
+        ? fetchHere(address, request)
+        : fetch(address, { ...request, redirect: 'manual' }))
       const text = await textOf(response, response.status === 200 ? maxAnswerBytes : maxErrorBytes)
       return { status: response.status, text }
     } catch (error) {
@@ -198,7 +202,7 @@ class TooLarge extends ServiceTrouble {
   }
 }
 
-async function textOf(response: Response, maxBytes: number): Promise<string> {
+async function textOf(response: FetchedAnswer, maxBytes: number): Promise<string> {
   const text = await textWithin(response, maxBytes)
   if (text === undefined) throw new TooLarge()
   return text
