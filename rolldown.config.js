@@ -84,7 +84,7 @@ const code = defineConfig({
         { name: 'core', test: /src\/(shipper|delivery|exit)\//, priority: 2 },
         {
           name: 'dev-events',
-          test: /src\/dev\/(protocol|text-within|cut-text|event|index|query|live\/(?!live-))/,
+          test: /src\/dev\/(protocol|text-within|fetch-here|cut-text|event|index|query|live\/(?!live-))/,
           priority: 2,
         },
         { name: 'otlp', test: /src\/dev\/intake\/otlp-(logs|request|schema|size)|@bufbuild/, priority: 1.5 },
