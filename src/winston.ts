@@ -205,7 +205,7 @@ export class LogferryTransport extends TransportStream {
     try {
       this.#written = info
       if (this.#isWanted(info)) this.#takeFormatted(info, written)
-      else written()
+      else this.#leaveOut(info, written)
     } catch (error) {
       if (this.log === ownLog) {
         written()
@@ -225,21 +225,25 @@ export class LogferryTransport extends TransportStream {
   }
 
   #isWanted(info: Info): boolean {
-    if (this.silent || (info.exception === true && !this.handleExceptions)) return false
+    if (this.silent || (info.exception === true && !this.handleExceptions && !this.#isOwnRejection(info))) return false
     const level = this.level || this.parent?.level
     if (!level || this.levels === undefined) return true
-    return (this.levels[level] as number) >= (this.levels[info[loggedLevel] as string] as number)
+    const ofUnknown = this.#isUncaught(info) ? 0 : Number.NaN // custom levels may lack `error`, the level of uncaught errors
+    return (this.levels[level] as number) >= (this.levels[info[loggedLevel] as string] ?? ofUnknown)
+  }
+
+  /** True for an unhandled rejection that is to be shipped. Winston before 3.13 marks rejections as exceptions. */
+  #isOwnRejection({ message }: Info): boolean {
+    return this.handleRejections === true && typeof message === 'string' && message.includes('unhandledRejection: ')
   }
 
   #takeFormatted(info: Info, written: Written): void {
-    const { format } = this
-    if (format == null) return this.#callLog(info, written)
-    const formatted = this.#formatted(info, format)
-    if (typeof formatted === 'object' && formatted !== null) this.#callLog(formatted as Info, written)
-    else this.#leaveOut(info, written)
+    const formatted = this.#formatted(info)
+    if (formatted === undefined) this.#leaveOut(info, written)
+    else this.#callLog(formatted, written)
   }
 
-  /** Answers for an info that the format or a subclass has not shipped. Winston waits for the end of an uncaught error. */
+  /** Answers for an info that is not to be shipped, or fails. Winston waits for the end of an uncaught error. */
   #leaveOut(info: Info, written: Written): void {
     if (this.#isUncaught(info)) this.#deliverUncaught(info)
     written()
@@ -252,13 +256,16 @@ export class LogferryTransport extends TransportStream {
   }
 
   /**
-   * Returns what the transport's own format makes of an info. If the format fails, the event is dropped: unformatted, it
-   * might have a secret that the format masks.
+   * Returns what the transport's own format makes of an info, or `undefined` if the format leaves the info out. If the
+   * format fails, the event is dropped: unformatted, it might have a secret that the format masks.
    */
-  #formatted(info: Info, format: NonNullable<TransportStream['format']>): unknown {
+  #formatted(info: Info): Info | undefined {
+    const { format } = this
+    if (format == null) return info
     try {
       const formatted: unknown = format.transform(plainInfo(info) as never, format.options)
-      if (!isPromise(formatted)) return formatted
+      if (!isPromise(formatted))
+        return typeof formatted === 'object' && formatted !== null ? (formatted as Info) : undefined
       handleRejection(formatted)
       this.shipper.dropFor(new TypeError('a promise was returned, not an info'), formatName)
     } catch (error) {
@@ -273,11 +280,28 @@ export class LogferryTransport extends TransportStream {
    */
   override log(info: object, callback?: () => void): unknown {
     this.#closing = undefined
-    const late = logCallOf(this.#written ?? info)
-    if (late !== undefined) late.run(() => this.#logOnce(info as Info, late.isAllowed, callback))
-    else if (logCalls.depth > 0) this.#logOnce(info as Info, true, callback)
-    else this.#logQueued(info as Info, callback)
+    if (this.#written === undefined && this.#isUncaught(info as Info)) this.#logUncaught(info as Info, callback)
+    else this.#logFormatted(info as Info, callback)
     return true
+  }
+
+  /** Takes an error from `exceptionHandlers` or `rejectionHandlers`: Winston passes it on past `silent` and the format. */
+  #logUncaught(info: Info, callback: () => void = ignore): void {
+    this.#written = info
+    try {
+      const formatted = this.silent ? undefined : this.#formatted(info)
+      if (formatted === undefined) this.#leaveOut(info, callback)
+      else this.#logFormatted(formatted, callback)
+    } finally {
+      this.#written = undefined
+    }
+  }
+
+  #logFormatted(info: Info, callback: (() => void) | undefined): void {
+    const late = logCallOf(this.#written ?? info)
+    if (late !== undefined) late.run(() => this.#logOnce(info, late.isAllowed, callback))
+    else if (logCalls.depth > 0) this.#logOnce(info, true, callback)
+    else this.#logQueued(info, callback)
   }
 
   #logQueued(info: Info, callback: (() => void) | undefined): void {
@@ -319,15 +343,16 @@ export class LogferryTransport extends TransportStream {
   }
 
   #take(info: Info): void {
-    const isUncaught = this.#isUncaught(info)
-    // A transport in both `transports` and `exceptionHandlers` gets the same error twice, in copies if it has a format.
-    const isRepeated = isUncaught && info.trace !== undefined && info.trace === this.#lastUncaught
+    const given = this.#written ?? info // the format may have left out what marks an uncaught error
+    const isUncaught = this.#isUncaught(given)
+    // A transport in both `transports` and `exceptionHandlers` gets the same error twice, in copies if the logger has a format.
+    const isRepeated = isUncaught && given.trace !== undefined && given.trace === this.#lastUncaught
     if (!isRepeated) {
       const severity = severityOfInfo(info)
       if (this.shipper.isBelowMinimum(severity)) this.#answers++
       else this.#ship(info, severity)
     }
-    if (isUncaught) this.#deliverUncaught(info)
+    if (isUncaught) this.#deliverUncaught(given)
   }
 
   #isUncaught(info: Info): boolean {

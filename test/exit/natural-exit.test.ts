@@ -207,11 +207,42 @@ describe('an uncaught exception that Winston handles', () => {
   it.each([
     ['its format throws', `format: { transform() { throw new Error('format') } }`],
     ['its format leaves the error out', 'format: { transform: () => false }'],
-  ])('ends the process without delay if %s', async (_, format) => {
-    const { code, ms } = await run(`${winstonLogger(`handleExceptions: true, ${format}`)}
+    ['it is silent', 'silent: true'],
+    ['its level is more severe', `level: 'none'`],
+  ])('ends the process without delay if %s', async (_, option) => {
+    const { code, ms, events } = await run(`${winstonLogger(`handleExceptions: true, ${option}`)}
       setTimeout(() => { throw new Error('boom') })`)
-    expect(code).toBe(1)
+    expect([code, events]).toEqual([1, []])
     expect(ms).toBeLessThan(3000) // Winston itself waits as long for a transport
+  })
+
+  it('is delivered if the logger has no level `error`', async () => {
+    const { code, events } =
+      await run(`${winstonLogger('handleExceptions: true', 'levels: { low: 0, high: 1 }, level: "high"')}
+      setTimeout(() => { throw new Error('boom') })`)
+    expect([code, events]).toMatchObject([1, [{ level: 'error', exception: true }]])
+  })
+
+  describe.each([
+    ['exceptionHandlers', `setTimeout(() => { throw new Error('boom') })`],
+    ['rejectionHandlers', `void Promise.reject(new Error('boom'))`],
+  ])('in %s', (handlers, throws) => {
+    it('is shipped as the format of the transport leaves it', async () => {
+      const format = `format: winston.format(() => ({ message: 'masked' }))()`
+      const { code, ms, events } = await run(
+        `${winstonLogger(format, `transports: [], ${handlers}: [transport]`)} ${throws}`,
+      )
+      expect([code, events]).toEqual([1, [{ _time: expect.any(String), message: 'masked' }]])
+      expect(ms).toBeLessThan(3000)
+    })
+
+    it.each(['silent: true', 'format: { transform: () => false }'])('is not shipped with %s', async option => {
+      const { code, ms, events } = await run(
+        `${winstonLogger(option, `transports: [], ${handlers}: [transport]`)} ${throws}`,
+      )
+      expect([code, events]).toEqual([1, []])
+      expect(ms).toBeLessThan(3000)
+    })
   })
 
   it.each(['exception', 'rejection'])('is one event if the transport has a format, too (an %s)', async kind => {
@@ -247,5 +278,16 @@ describe('an uncaught exception that Winston handles', () => {
     )
     expect(code).toBe(1)
     expect(events).toMatchObject([{ level: 'error', rejection: true }])
+  })
+
+  it('is delivered as an unhandled rejection of a Winston before 3.13, which marks it as an exception', async () => {
+    const { code, events } = await run(`${winstonLogger('handleRejections: true')}
+      const { getAllInfo } = logger.rejections
+      logger.rejections.getAllInfo = error => {
+        const { rejection, ...info } = getAllInfo.call(logger.rejections, error)
+        return { ...info, exception: rejection }
+      }
+      void Promise.reject(new Error('late'))`)
+    expect([code, events]).toMatchObject([1, [{ level: 'error', exception: true }]])
   })
 })
