@@ -130,10 +130,10 @@ describe('data that a format removes from an Error', () => {
     })
   })
 
-  it('is not shipped: a cause set to undefined', async () => {
-    const mask = winston.format(info => Object.assign(info, { cause: undefined }))
+  it.each(['cause', 'message'])('is not shipped: a %s set to undefined', async name => {
+    const mask = winston.format(info => Object.assign(info, { [name]: undefined }))
     const event = await arrived(combine(withStack, mask()), logger => logger.error(failure()))
-    expect(event).not.toHaveProperty('cause')
+    expect(event).not.toHaveProperty(name)
   })
 
   it('is not restored from another Error that the logger handles', async () => {

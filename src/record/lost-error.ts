@@ -35,12 +35,12 @@ export function errorBehind(info: Info, logger: unknown): Error | undefined {
  * Returns the fields of an Error that are missing in the info made of it.
  *
  * - A stack that a format has left out stays out: `format.errors()` leaves the stack out by default. Other fields that
- *   a format has left out stay out, too.
+ *   a format has left out stay out, too. So does a message or a cause that a format has set to `undefined`.
  * - A cause and the errors of an aggregate keep only the fields that describe them, because no format has seen them.
  */
 export function lostFields(info: Info, error: Error): Info {
   const lost: Info = {}
-  if (info.message === undefined) lost.message = error.message
+  if (!Object.hasOwn(info, 'message')) lost.message = error.message
   if (info.name === undefined) lost.name = error.name
   if (error.cause !== undefined && !Object.hasOwn(info, 'cause')) lost.cause = described(error.cause, maxCauses)
   const { errors } = error as { errors?: unknown }
