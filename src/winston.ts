@@ -225,16 +225,21 @@ export class LogferryTransport extends TransportStream {
   }
 
   #isWanted(info: Info): boolean {
-    if (this.silent || (info.exception === true && !this.handleExceptions && !this.#isOwnRejection(info))) return false
+    if (this.silent || (info.exception === true && !this.handleExceptions && !this.#isWantedAnyway(info))) return false
     const level = this.level || this.parent?.level
     if (!level || this.levels === undefined) return true
     const ofUnknown = this.#isUncaught(info) ? 0 : Number.NaN // custom levels may lack `error`, the level of uncaught errors
     return (this.levels[level] as number) >= (this.levels[info[loggedLevel] as string] ?? ofUnknown)
   }
 
-  /** True for an unhandled rejection that is to be shipped. Winston before 3.13 marks rejections as exceptions. */
-  #isOwnRejection({ message }: Info): boolean {
-    return this.handleRejections === true && typeof message === 'string' && message.includes('unhandledRejection: ')
+  /**
+   * False for an uncaught exception. Winston marks it by `exception: true`, as an application may mark events of its own.
+   * Winston before 3.13 marks rejections so, too.
+   */
+  #isWantedAnyway({ message, trace }: Info): boolean {
+    const text = typeof message === 'string' ? message : ''
+    if (text.includes('unhandledRejection: ')) return this.handleRejections === true
+    return !text.includes('uncaughtException: ') && !Array.isArray(trace)
   }
 
   #takeFormatted(info: Info, written: Written): void {

@@ -208,17 +208,20 @@ describe('a Winston logger', () => {
     expect(forgotten.emulator.lines('d').join()).not.toMatch(/hunter|splat/)
   })
 
-  it('keeps working if metadata contains `exception` or `rejection`', async () => {
-    await using logging = await startLogging({ handleExceptions: true, handleRejections: true })
-    const loan = { rejection: true }
-    logging.logger.info('one', { exception: true })
-    logging.logger.info('two', loan)
-    await logging.transport.shipper.flush()
-    await delay(20)
-    logging.logger.info('three', loan)
-    await end(logging.logger)
-    expect(logging.emulator.events('d').map(({ message }) => message)).toEqual(['one', 'two', 'three'])
-  })
+  it.each([{}, { handleExceptions: true, handleRejections: true }])(
+    'ships metadata with `exception` or `rejection` (%j)',
+    async options => {
+      await using logging = await startLogging(options)
+      const loan = { rejection: true }
+      logging.logger.info('one', { exception: true })
+      logging.logger.info('two', loan)
+      await logging.transport.shipper.flush()
+      await delay(20)
+      logging.logger.info('three', loan)
+      await end(logging.logger)
+      expect(logging.emulator.events('d').map(({ message }) => message)).toEqual(['one', 'two', 'three'])
+    },
+  )
 
   it('can log any value', async () => {
     await using logging = await startLogging()

@@ -253,6 +253,12 @@ describe('an uncaught exception that Winston handles', () => {
     expect(events).toHaveLength(1)
   })
 
+  it('is one event if another transport handles it', async () => {
+    const { code, events } = await run(`${winstonLogger('', 'exceptionHandlers: [new LogferryTransport()]')}
+      setTimeout(() => { throw new Error('boom') })`)
+    expect([code, events]).toMatchObject([1, [{ exception: true }]])
+  })
+
   it('does not remove a transport that was put back from a logger that continues', async () => {
     const { code, events } = await run(`${winstonLogger('handleExceptions: true', 'exitOnError: false')}
       logger.remove(transport).add(transport)
