@@ -100,6 +100,12 @@ export class LogferryTransport extends TransportStream {
   #written: Info | undefined
   readonly #openCallbacks = new OpenCallbacks()
   #lastUncaught: unknown
+  /** The loggers whose pipes end when Winston is told that an uncaught error is delivered. */
+  #unpiped: ParentLogger[] = []
+  /** Runs after the listeners of the pipes, and before that of Winston, which may end the process: 'exit' listeners log. */
+  readonly #pipeAgain = (): void => {
+    for (const logger of this.#unpiped.splice(0)) if (!this.#loggers.includes(logger)) logger.pipe(this)
+  }
   /** The infos that loggers keep back for other transports. The end of the process does not wait for these transports. */
   readonly #lateInfos: LateSource = {
     isLate: () => this.#loggers.some(logger => keptCount(logger) > 0),
@@ -441,6 +447,7 @@ export class LogferryTransport extends TransportStream {
   }
 
   #join(logger: ParentLogger): void {
+    this.off('finish', this.#pipeAgain).on('finish', this.#pipeAgain)
     this.#loggers.push(logger)
     noteLateInfos(logger, this.#onKept)
     this.#closing = undefined
@@ -477,9 +484,10 @@ export class LogferryTransport extends TransportStream {
   #deliverUncaught(info: Info): void {
     this.#lastUncaught = info.trace
     void this.#flushInBackground().then(() => {
-      // Without `parent`, the transport is in `exceptionHandlers` alone. With `parent`, 'finish' would remove the
-      // transport from its logger, which must not happen if the logger continues.
-      if (this.parent == null || exits(this.parent, info)) this.emit('finish')
+      // Without `parent`, the transport is in `exceptionHandlers` alone. With `parent`, the process is about to end.
+      if (this.parent != null && !exits(this.parent, info)) return
+      this.#unpiped = [...this.#loggers] // the process may go on for three seconds, if Winston waits for other transports
+      this.emit('finish')
     })
   }
 
@@ -558,6 +566,7 @@ interface ParentLogger extends InfoStream {
   readonly level?: string
   readonly levels?: Readonly<Record<string, number>>
   readonly exitOnError?: unknown
+  pipe(transport: NodeJS.WritableStream): unknown
   readonly _writableState?: {
     readonly length: number
     /** True while the stream works on an info. */

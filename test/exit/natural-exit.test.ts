@@ -253,6 +253,20 @@ describe('an uncaught exception that Winston handles', () => {
     expect(events).toHaveLength(1)
   })
 
+  it.each([
+    ['', ['last']],
+    ['logger.add(new winston.transports.Console({ handleExceptions: true }))', ['meanwhile', 'last']],
+  ])('is followed by the events until the process ends (%s)', async (others, after) => {
+    const { code, events } = await run(`${winstonLogger('handleExceptions: true')} ${others}
+      process.on('exit', () => logger.info('last'))
+      setTimeout(() => logger.info('meanwhile'), 1500)
+      setTimeout(() => { throw new Error('boom') })`)
+    expect([code, events.map(({ message }) => String(message).split(':')[0])]).toEqual([
+      1,
+      ['uncaughtException', ...after],
+    ])
+  })
+
   it('is one event if another transport handles it', async () => {
     const { code, events } = await run(`${winstonLogger('', 'exceptionHandlers: [new LogferryTransport()]')}
       setTimeout(() => { throw new Error('boom') })`)
