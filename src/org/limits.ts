@@ -5,6 +5,7 @@ import { shapeOf } from '../fields/field-routes.ts'
 import type { Fields } from '../fields/field-rules.ts'
 import { ownProperties } from '../own-properties.ts'
 import type { NonFinite } from '../record/plain.ts'
+import { detached } from '../text/detached.ts'
 import { quoted, type Redact, toMessageLine } from '../text/short-line.ts'
 import { clearInterval, clearTimeout, setInterval, setTimeout, systemTimeMs } from '../time.ts'
 import { Budget, type BudgetNews, type Period, periodAt } from './budget.ts'
@@ -341,9 +342,14 @@ export class Limits {
   }
 
   #know(dataset: string, around: object | undefined): void {
-    if (dataset !== this.#latestDataset && this.#datasets.size < maxNamedDatasets) this.#datasets.add(dataset)
-    this.#latestDataset = dataset
+    if (dataset !== this.#latestDataset) this.#nameDataset(dataset)
     if (around !== undefined) this.#guard.know(dataset, around)
+  }
+
+  #nameDataset(dataset: string): void {
+    const name = detached(dataset)
+    this.#latestDataset = name
+    if (this.#datasets.size < maxNamedDatasets) this.#datasets.add(name)
   }
 
   #warnOfLicense(org: UsedOrg): void {

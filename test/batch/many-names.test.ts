@@ -74,12 +74,13 @@ describe('hundreds of thousands of dataset names', () => {
   }, 60_000)
 })
 
-describe('names of datasets that are parts of long texts', () => {
+describe('names of datasets and times that are parts of long texts', () => {
   it.each<[string, ShipperOptions]>([
     ['in outages', {}],
     ['with rules for fields', { fields: {} }],
     ['of held events', { hold: { below: 'error', trigger: 'error' } }],
     ['of repeated events', { collapse: { windowMs: 60_000 } }],
+    ['with limits', { limits: { orgId: 'o', accessToken: 't' } }],
   ])('keep no text in memory %s', async (_, options) => {
     await using server = await startFaultServer(() => {})
     const shipper = createShipper({
@@ -93,7 +94,8 @@ describe('names of datasets that are parts of long texts', () => {
     const before = await heapBytes()
     for (let n = 0; n < 100; n++) {
       const path = Buffer.from(`tenants-number-${10_000 + n}/${'x'.repeat(500_000)}`).toString()
-      for (let repeated = 0; repeated < 2; repeated++) shipper.ship({ path, message: 'm', trace_id: `t-${n}` })
+      for (let repeated = 0; repeated < 2; repeated++)
+        shipper.ship({ path, message: 'm', trace_id: `t-${n}`, _time: path.slice(0, 20) })
     }
     expect((await heapBytes()) - before).toBeLessThan(fewBytes)
     await shipper.close({ timeoutMs: 10 })

@@ -1,6 +1,7 @@
 import { wallClockMs } from '../../record/clock.ts'
 import { isValidDate } from '../../record/is-plain-data.ts'
 import { isPlainObject, type Plain } from '../../record/plain.ts'
+import { detached } from '../../text/detached.ts'
 import { SystemDate } from '../../time.ts'
 import type { IntakeEvent } from './intake-event.ts'
 import { lateTime, timeMsOf } from './late-time.ts'
@@ -42,7 +43,7 @@ function msOf(time: EventTime): number {
 function ownTime(event: object, timeField: string): string | undefined {
   try {
     const own = (event as Record<string, unknown>)[timeField]
-    if (typeof own === 'string' && own.length <= maxTimeLength) return own
+    if (typeof own === 'string' && own.length <= maxTimeLength) return detached(own)
     return typeof own === 'object' && own !== null && isValidDate(own)
       ? Date.prototype.toISOString.call(own)
       : undefined
