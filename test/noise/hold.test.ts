@@ -112,6 +112,22 @@ describe('hold', () => {
     expect(shipper.stats()).toMatchObject({ stubbed: 1, cut: 0 })
   })
 
+  it('counts what was altered in two events once, if one is logged while the other is read', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ hold: {} })
+    const info = { level: 'info', trace_id: 'a' }
+    shipper.ship({
+      ...info,
+      get order() {
+        return shipper.ship({ ...info, stub: new WeakMap() })
+      },
+    })
+    shipper.ship({ level: 'error', trace_id: 'a' })
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toHaveLength(3)
+    expect(shipper.stats().stubbed).toBe(1)
+  })
+
   it('ships an event of which an accessor logs the error of its trace', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ hold: {} })

@@ -47,7 +47,6 @@ export class TraceHold {
   readonly #below: number
   readonly #trigger: number
   readonly #traces: HeldTraces
-  readonly #altered: Alterations = { stubbed: 0, cut: 0 }
   #lastResource: Uint8Array | undefined
   #lastDataset = ''
   #timer: NodeJS.Timeout | undefined
@@ -107,9 +106,7 @@ export class TraceHold {
   }
 
   #serialized(intake: IntakeEvent, dataset: string, nowMs: number): HeldEvent {
-    const altered = this.#altered
-    altered.stubbed = 0
-    altered.cut = 0
+    const altered = { stubbed: 0, cut: 0 } // its own: an accessor may log another event that is held
     const json = keptBytes(this.#deps.toJson(intake, altered))
     const { severity, resource } = intake
     // Records of one logger have the same object as their resource and scope, which counts once.
