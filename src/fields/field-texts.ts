@@ -113,8 +113,7 @@ function withoutGroups(group: object, from: Place, found: Found): object {
     if (!(to instanceof Place)) {
       copy ??= { ...group }
       delete copy[name]
-      const isFirst = addGroup(found, to.place, { [to.rest]: member }, copy, to.path)
-      if (isFirst && !Object.hasOwn(copy, to.path)) put(copy, to.path, undefined)
+      if (addDotted(found, to, member, copy) && !Object.hasOwn(copy, to.path)) put(copy, to.path, undefined)
     } else if (!isGroup(member)) {
       if (to.isDeclared && member !== undefined) found.values.add(to)
     } else if (to.isDeclared) {
@@ -144,13 +143,32 @@ function addGroup({ groups }: Found, place: Place, group: object, at: Record<str
     groups.set(place, { group, isMerged: false, at, name })
     return true
   }
+  const members = mergedMembers(known)
+  for (const [key, value] of Object.entries(checkedPlain(group))) join(members, key, value)
+  return false
+}
+
+/** Notes a member of a declared group, as `addGroup` notes a group. An event may have thousands of them. */
+function addDotted(
+  { groups }: Found,
+  { place, path, rest }: DottedMember,
+  value: unknown,
+  at: Declared['at'],
+): boolean {
+  const known = groups.get(place)
+  if (known === undefined) groups.set(place, { group: { [rest]: value }, isMerged: false, at, name: path })
+  else join(mergedMembers(known), rest, value)
+  return known === undefined
+}
+
+function mergedMembers(known: Declared): Record<string, unknown> {
   if (!known.isMerged) known.group = Object.assign(Object.create(null), checkedPlain(known.group))
   known.isMerged = true
-  const members = known.group as Record<string, unknown>
-  for (const [key, value] of Object.entries(checkedPlain(group))) {
-    members[key] = Object.hasOwn(members, key) ? [members[key], value] : value
-  }
-  return false
+  return known.group as Record<string, unknown>
+}
+
+function join(members: Record<string, unknown>, name: string, value: unknown): void {
+  members[name] = name in members ? [members[name], value] : value
 }
 
 /** Sets a field, whatever its name: `__proto__` is one as well. */
