@@ -194,6 +194,20 @@ describe('redaction', () => {
     expect(shipper.stats()).toMatchObject({ accepted: 2, cut: 2 })
   })
 
+  it('marks a resource or a scope as cut of which a text takes too long to search', async () => {
+    await using shipping = await startShipping()
+    const provider = new LoggerProvider({
+      resource: resourceFromAttributes({ 'process.command': 'x'.repeat(30_000) }),
+      processors: [new LogferryLogRecordProcessor({ shipper: shipping.ship({ redactText: [/\S+@\S+/g] }) })],
+    })
+    provider.getLogger('l').emit({ body: 'm' })
+    await provider.forceFlush()
+    const command = expect.stringMatching(/^x+\.{3} \[\d+ more characters\]$/) as unknown
+    expect(shipping.emulator.events('d')).toMatchObject([
+      { resource: { process: { command }, logferry: { cut: true } }, scope: { name: 'l' } },
+    ])
+  })
+
   it('masks a match around a text that looks like the mark of a cut', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ redactText: [/password="[^"]*"/g] })

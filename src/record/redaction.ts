@@ -254,11 +254,21 @@ export class Redaction implements RedactionRules {
     const known = this.#tails.get(tail)
     if (known !== undefined) return known
     // Not `tailFields`, because the application may have changed that object.
-    const { fields } = this.#copy({ fields: parseTail(tail) as PlainObject, isWhole: true })
-    const json = JSON.stringify(fields)
+    const groups = Object.entries(parseTail(tail)).map(([name, group]) => this.#redactedGroup(name, group))
+    const json = JSON.stringify(Object.assign({}, ...groups))
     const redacted = Buffer.from(json === '{}' ? '}' : `,${json.slice(1)}`)
     this.#tails.set(tail, redacted)
     return redacted
+  }
+
+  /** Returns a resource or a scope, redacted, under its name. Marks it if a text of it was too long to be examined. */
+  #redactedGroup(name: string, group: Plain): PlainObject {
+    const { fields, isWhole } = this.#copy({ fields: { [name]: group }, isWhole: true })
+    const redacted = fields[name]
+    if (isWhole || redacted === undefined || !isPlainObject(redacted)) return fields
+    const { logferry = {} } = redacted
+    redacted.logferry = isPlainObject(logferry) ? { ...logferry, cut: true } : { cut: true }
+    return fields
   }
 
   /** Returns a redacted copy of plain data. Sets `failure` if it throws. */
