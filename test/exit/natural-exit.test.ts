@@ -4,12 +4,12 @@ import { startRawServer } from '../support/raw-server.ts'
 import { runScript } from '../support/run-script.ts'
 import { startShipping } from '../support/shipping.ts'
 import { startNode } from '../support/start-node.ts'
-import { core, environmentFor } from './running.ts'
+import { core, enoughMs, environmentFor } from './running.ts'
 
 const winstonLogger = (transport = '', logger = '') => `
   import winston from 'winston'
   import { LogferryTransport } from 'logferry/winston'
-  const transport = new LogferryTransport({ ${transport} })
+  const transport = new LogferryTransport({ exitTimeoutMs: ${enoughMs}, ${transport} })
   const logger = winston.createLogger({ transports: [transport], ${logger} })
 `
 

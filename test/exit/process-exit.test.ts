@@ -6,12 +6,13 @@ import type { Emulator } from '../../src/emulator.ts'
 import { startFaultServer } from '../support/fault-server.ts'
 import { startRawServer } from '../support/raw-server.ts'
 import { runScript } from '../support/run-script.ts'
-import { core, environmentFor, inOrder, run, upTo, winston } from './running.ts'
+import { core, enoughMs, environmentFor, inOrder, run, upTo, winston } from './running.ts'
 
 const otel = (processor: string) => `
   import { LoggerProvider, SimpleLogRecordProcessor } from '@opentelemetry/sdk-logs'
   import { resourceFromAttributes } from '@opentelemetry/resources'
   import { LogferryLogRecordExporter, LogferryLogRecordProcessor } from 'logferry/otel'
+  const exitTimeoutMs = ${enoughMs}
   const resource = resourceFromAttributes({ 'host.name': new Promise(() => {}), 'service.name': 'shop' })
   const provider = new LoggerProvider({ ${processor} })
   const logger = provider.getLogger('demo')
@@ -33,11 +34,16 @@ describe.concurrent('a process that ends in the tick of 1,000 log calls', () => 
 
   it.each([
     ['Winston', winston()],
-    ['the processor for OpenTelemetry', otel('processors: [new LogferryLogRecordProcessor()]')],
-    ['the same, before its resource is known', otel('resource, processors: [new LogferryLogRecordProcessor()]')],
+    ['the processor for OpenTelemetry', otel('processors: [new LogferryLogRecordProcessor({ exitTimeoutMs })]')],
+    [
+      'the same, before its resource is known',
+      otel('resource, processors: [new LogferryLogRecordProcessor({ exitTimeoutMs })]'),
+    ],
     [
       'the exporter, behind a SimpleLogRecordProcessor',
-      otel('processors: [new SimpleLogRecordProcessor({ exporter: new LogferryLogRecordExporter() })]'),
+      otel(
+        'processors: [new SimpleLogRecordProcessor({ exporter: new LogferryLogRecordExporter({ exitTimeoutMs }) })]',
+      ),
     ],
   ])('delivers them all, in order, by %s', async (_, logger) => {
     const { code, stderr, numbers } = await run(`${logger} log(0, 1000); process.exit()`)
@@ -166,7 +172,7 @@ describe.concurrent('the end by process.exit()', () => {
 
   it('delivers the first log call of a process, made inside an exit handler', async () => {
     expect(await run(`${core()} process.on('exit', () => log(0)); process.exit()`)).toMatchObject({ numbers: [0] })
-    const unknownResource = otel('resource, processors: [new LogferryLogRecordProcessor()]')
+    const unknownResource = otel('resource, processors: [new LogferryLogRecordProcessor({ exitTimeoutMs })]')
     const { stderr, numbers } = await run(`${unknownResource} process.on('exit', () => log(0, 2)); process.exit()`)
     expect([stderr, numbers]).toEqual(['', [0, 1]])
   })

@@ -8,7 +8,7 @@ export function environmentFor(to: Pick<Emulator, 'url'> & { token?: string }): 
 }
 
 /** Time for the delivery at the end where time is not the subject: other tests leave little of a processor. */
-const enoughMs = 8000
+export const enoughMs = 8000
 
 /** The built package: without types to strip, a process starts in half the time. */
 export const core = (options = '') => `
