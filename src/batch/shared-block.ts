@@ -10,7 +10,8 @@ export interface BlockOwner {
 
 /** Takes the place of the block while the lines are only in the store. */
 export const noBlock = Buffer.alloc(0)
-const noCopies: readonly StoredBatch[] = []
+/** Shared by all batches without copies, so nothing is ever added to it. */
+const noCopies: StoredBatch[] = []
 
 /**
  * The state that the parts of a split batch share: the block, its copies in the store, and the callers that wait for
@@ -26,7 +27,7 @@ export class SharedBlock {
   /** The callers that wait for the lines; `undefined` as long as no caller has waited. */
   acknowledgements: Acknowledgements | undefined
   /** The stored batches with these lines; more than one if batches were joined. */
-  copies: readonly StoredBatch[]
+  copies: StoredBatch[]
   isHandedOff = false
   /** Number of settled lines that the copies still contain. */
   #settled = 0
@@ -164,7 +165,9 @@ export class SharedBlock {
     }
     this.unsettled += other.unsettled
     other.unsettled = 0
-    this.copies = [...this.copies, ...other.copies]
+    // Thousands of batches may be joined, so the copies of the first are not listed anew for each of the others.
+    if (this.copies.length === 0) this.copies = [...other.copies]
+    else this.copies.push(...other.copies)
     this.#joined ??= []
     this.#joined.push(other)
   }

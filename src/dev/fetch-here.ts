@@ -2,7 +2,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { request as requestTls } from 'node:https'
 import { addAbortSignal } from 'node:stream'
 
-/** What is read of an answer. */
+/** The parts of an answer that its readers need, whether it comes from `fetch` or from `fetchHere`. */
 export interface FetchedAnswer {
   readonly status: number
   readonly body: AsyncIterable<Uint8Array> | null

@@ -139,7 +139,8 @@ export function runRequestWorker(): void {
         attemptMs = Math.max(usedMs, Math.min(usedMs * 2, 2000))
       })
     })
-    let timer = setTimeout(giveUp, request.timeoutMs)
+    const timer = setTimeout(giveUp, request.timeoutMs)
+    let openTimer: NodeJS.Timeout | undefined
     let body = Buffer.alloc(0) // grows by doubling: keeping one-byte chunks one by one takes a hundred times as much
     let bytes = 0
     let head: IncomingMessage | undefined
@@ -150,6 +151,7 @@ export function runRequestWorker(): void {
       isReplied = true
       settleIfTaken.delete(settleTaken)
       clearTimeout(timer)
+      clearTimeout(openTimer)
       if (head === undefined) {
         const message = (error?.message || error?.code) ?? 'the connection was closed without an answer'
         return reply({ id: request.id, error: { code: error?.code, message } })
@@ -171,10 +173,7 @@ export function runRequestWorker(): void {
       head = response
       const isTaken = (response.statusCode as number) < 300
       const maxBytes = isTaken ? request.maxBytes : 65_536
-      if (isTaken) {
-        clearTimeout(timer)
-        timer = setTimeout(giveUp, Math.min(request.timeoutMs, 1000)) // some answers never end, and other requests wait
-      }
+      if (isTaken) openTimer = setTimeout(giveUp, 1000) // some answers never end, and other requests wait
       response.on('data', chunk => {
         const neededBytes = bytes + chunk.length
         if (neededBytes > body.length)

@@ -6,6 +6,7 @@ import { Batch } from '../../src/batch/batch.ts'
 import type { BatchStore, StoredBatch } from '../../src/batch/batch-store.ts'
 import { blockSize } from '../../src/batch/line-buffer.ts'
 import { MemoryBudget } from '../../src/batch/memory-budget.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 import { lineOf } from '../support/line-of.ts'
 import { storedCopy } from './stored-copy.ts'
 
@@ -113,6 +114,18 @@ describe('a batch', () => {
       expect(mayJoin(filled(open()), other)).toEqual([false, false])
     }
     expect(mayJoin(filled(copied()), filled(copied(false)))).toEqual([false, false])
+  })
+
+  it('joins ten thousand batches that the store has, too, without holding up the event loop for long', () => {
+    const from = new MemoryBudget(64 * MiB, MiB)
+    const copy = () => storedCopy(Buffer.from('{}\n'), Uint8Array.of(2), { isComplete: true })
+    const [batch, ...others] = Array.from({ length: 10_000 }, () => {
+      const one = Batch.open('d', 4 * KiB, from, copy) as Batch
+      one.append(2, lineOf('{}'), MiB)
+      return one
+    }) as [Batch, ...Batch[]]
+    expect(cpuMs(() => batch.joinInMemory(others, MiB))).toBeLessThan(500)
+    expect(batch.count).toBe(10_000)
   })
 
   it('joins others while memory is full, and takes no more of it', () => {
