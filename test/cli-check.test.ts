@@ -1,5 +1,5 @@
 /** `logferry check` as it is built, with failures made on purpose: it names each, and what to do. */
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createSecureServer as createHttp2Server } from 'node:http2'
@@ -17,6 +17,7 @@ import { startFaultServer } from './support/fault-server.ts'
 import { hostileText, unprintable } from './support/hostile-text.ts'
 import { logferry, logferryInTurn } from './support/logferry.ts'
 import { startProxy } from './support/proxy.ts'
+import { canRun } from './support/run-at-once.ts'
 
 const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 const tlsOf = (name: string) => ({
@@ -680,7 +681,7 @@ describe.concurrent('logferry check, the spool:', () => {
     })
   })
 
-  const mayMount = spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0
+  const mayMount = canRun('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'none', '/mnt'])
   it.runIf(mayMount).each([
     ['a full disk', 'size=64k', '', /ENOSPC/, /^The disk is full/],
     ['a file system that is read-only', 'ro', '', /EROFS/, /^The file system is read-only/],

@@ -1,10 +1,10 @@
 /** The scripts for completion, as a shell runs them. */
-import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { logferry, logferryInTurn } from './support/logferry.ts'
+import { canRun, runAtOnce } from './support/run-at-once.ts'
 
 it('the help and docs/commands.md give the same recipes', async () => {
   const recipesIn = (text: string) => text.match(/logferry completion \w+ > \S+/g)
@@ -27,9 +27,9 @@ describe('the script for bash', () => {
   function completed(...words: string[]): string[] {
     const script = `source .script; COMP_WORDS=(logferry "$@"); COMP_CWORD=$#; _logferry
       ((\${#COMPREPLY[@]} == 0)) || printf '%s\\n' "\${COMPREPLY[@]}"`
-    const { status, stdout, stderr } = spawnSync('bash', ['-c', script, 'bash', ...words], { cwd: folder })
-    expect({ status, stderr: String(stderr) }).toEqual({ status: 0, stderr: '' })
-    return String(stdout).split('\n').filter(Boolean)
+    const { status, stdout, stderr } = runAtOnce('bash', ['-c', script, 'bash', ...words], { cwd: folder })
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    return stdout.split('\n').filter(Boolean)
   }
 
   it.each([
@@ -60,12 +60,12 @@ describe('the script for bash', () => {
   })
 })
 
-const isThere = (shell: string) => spawnSync(shell, ['-c', 'true']).status === 0
+const isThere = (shell: string) => canRun(shell, ['-c', 'true'])
 
 describe.each(['bash', 'zsh', 'fish'])('the script for %s', shell => {
   it.runIf(isThere(shell))('has the syntax of that shell', async () => {
     using script = await scriptFor(shell)
-    const { status, stderr } = spawnSync(shell, ['-n', script.path], { encoding: 'utf8' })
+    const { status, stderr } = runAtOnce(shell, ['-n', script.path])
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
   })
 
@@ -83,7 +83,7 @@ it.runIf(isThere('fish'))('fish offers commands, options, choices, directories a
   using script = await scriptFor('fish')
   const offered = (line: string) => {
     const args = ['--no-config', '-c', 'source $argv[1]; complete -C $argv[2]', script.path, line]
-    const { stdout } = spawnSync('fish', args, { encoding: 'utf8' })
+    const { stdout } = runAtOnce('fish', args)
     const rows = stdout.split('\n').filter(Boolean)
     return rows.map(row => row.split('\t')[0])
   }

@@ -1,5 +1,5 @@
 /** `logferry spool show`, `verify`, `export` and `send --to`, as they are built and installed. */
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
@@ -9,6 +9,7 @@ import { startEmulator } from '../src/emulator.ts'
 import { recordBytes, writeEnd, writeRecord } from '../src/spool/segment-format.ts'
 import { hostileText, unprintable } from './support/hostile-text.ts'
 import { logferry, logferryInTurn, startLogferry } from './support/logferry.ts'
+import { runAtOnce } from './support/run-at-once.ts'
 import { environmentFor, leaveByClose, leaveByKill, makeSpool, nowhere, startLogging } from './support/spool-of-test.ts'
 import { surroundings } from './support/surroundings.ts'
 
@@ -257,11 +258,11 @@ describe('logferry spool export', () => {
     using spool = makeSpool()
     await leaveByClose(spool.directory, 10)
     const full = fs.openSync('/dev/full', 'w')
-    const { status, stderr } = spawnSync(process.execPath, [main, 'spool', name, spool.directory], {
+    const { status, stderr } = runAtOnce(process.execPath, [main, 'spool', name, spool.directory], {
       stdio: ['ignore', full, 'pipe'],
     })
     fs.closeSync(full)
-    expect([status, stderr.toString()]).toEqual([1, expect.stringMatching(/output cannot be written \(ENOSPC\)/)])
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/output cannot be written \(ENOSPC\)/)])
   })
 
   it('exits with 1 if it is stopped before the end', async () => {

@@ -1,5 +1,4 @@
 /** The built command, in separate processes. */
-import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { get } from 'node:http'
@@ -11,6 +10,8 @@ import packageJson from '../package.json' with { type: 'json' }
 import { createOrgClient } from '../src/org.ts'
 import { unprintable } from './support/hostile-text.ts'
 import { logferry, logferryInTurn, startLogferry } from './support/logferry.ts'
+import { runAtOnce } from './support/run-at-once.ts'
+import { runProgram } from './support/run-script.ts'
 import type { RunningProcess } from './support/start-node.ts'
 
 /** Returns the chunks that a chunk of the built commands loads at once. */
@@ -193,20 +194,20 @@ describe.concurrent('logferry', () => {
     ['check', 1], // no address is given
     ['audit package.json', 1], // no event has a uid
     ['pipe --json --dataset d --url http://127.0.0.1:1 --timeout 0.1 < package.json 2> /dev/null', 1], // nothing is delivered
-  ])('ends quietly if its output is no longer read, with its own exit code: %s', (words, code) => {
+  ])('ends quietly if its output is no longer read, with its own exit code: %s', async (words, code) => {
     const main = fileURLToPath(new URL('../dist/cli/main.cjs', import.meta.url))
     const script = `"$0" "$1" ${words} | true; echo $PIPESTATUS`
-    const env = { ...process.env, LOGFERRY_TOKEN: 'token' }
-    const { stdout, stderr } = spawnSync('bash', ['-c', script, process.execPath, main], { encoding: 'utf8', env })
+    const args = ['-c', script, process.execPath, main]
+    const { stdout, stderr } = await runProgram('bash', args, { LOGFERRY_TOKEN: 'token' })
     expect({ stdout, stderr }).toEqual({ stdout: `${code}\n`, stderr: '' })
   })
 
   it('says so if standard output cannot be written', () => {
     const main = fileURLToPath(new URL('../dist/cli/main.cjs', import.meta.url))
     const full = openSync('/dev/full', 'w')
-    const { status, stderr } = spawnSync(process.execPath, [main, '--help'], { stdio: ['ignore', full, 'pipe'] })
+    const { status, stderr } = runAtOnce(process.execPath, [main, '--help'], { stdio: ['ignore', full, 'pipe'] })
     closeSync(full)
-    expect([status, stderr.toString()]).toEqual([
+    expect([status, stderr]).toEqual([
       1,
       'logferry: standard output cannot be written (ENOSPC). Check where it goes, and its disk.\n',
     ])

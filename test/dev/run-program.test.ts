@@ -1,5 +1,4 @@
 /** `logferry dev -- program` as it is built. */
-import { execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
@@ -10,6 +9,9 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { paths, writeHeader } from '../../src/dev/protocol.ts'
 import { logferry, logferryInTurn, startLogferry } from '../support/logferry.ts'
+import { mustRunAtOnce } from '../support/run-at-once.ts'
+import { runProgram } from '../support/run-script.ts'
+import { startProgram } from '../support/start-node.ts'
 import { setupOf, startDev } from './service.ts'
 
 const main = fileURLToPath(new URL('../../dist/cli/main.cjs', import.meta.url))
@@ -116,16 +118,18 @@ describe('logferry dev -- program', () => {
     expect(running.stdout()).toBe('ready\ndone\n')
   })
 
-  it('lets the terminal send Ctrl-C to the program, once, also if its input is redirected', () => {
+  it('lets the terminal send Ctrl-C to the program, once, also if its input is redirected', async () => {
     const script = `let count = 0
       process.on('SIGINT', () => { count++; setTimeout(() => process.exit(count), 300) })
       setInterval(() => {}, 1e4)
-      fs.writeFileSync(process.env.READY, '')`
-    const command = `"$NODE" "$MAIN" dev --port 0 -- "$NODE" -e "$SCRIPT" < /dev/null`
-    const typed = `(until [ -e "$READY" ]; do sleep 0.1; done; printf '\\003'; sleep 1) | script -qec '${command}' /dev/null`
-    const given = { NODE: process.execPath, MAIN: main, SCRIPT: script, READY: join(home, 'ready') }
-    const env = { ...process.env, ...environment, ...given }
-    expect(spawnSync('bash', ['-c', typed], { env }).status).toBe(1)
+      console.log('awaits Ctrl-C')`
+    const command = `exec "$NODE" "$MAIN" dev --port 0 -- "$NODE" -e "$SCRIPT" < /dev/null` // some shells end with 130 themselves
+    const given = { NODE: process.execPath, MAIN: main, SCRIPT: script }
+    const args = ['-qec', command, '/dev/null']
+    await using terminal = startProgram('script', args, { ...environment, ...given }, 'pipe')
+    await terminal.until(/awaits Ctrl-C/)
+    terminal.write('\u0003')
+    expect(await terminal.end()).toBe(1)
   })
 
   it('reports its end also if a signal comes again when the program has ended, as from npm', async () => {
@@ -141,11 +145,14 @@ describe('logferry dev -- program', () => {
     expect(stderr).toContain('events received: 0')
   })
 
-  it.each(['/dev/full', '>(true)'])('ends as the program does if its messages cannot be printed: 2> %s', target => {
-    const script = `"$0" "$1" dev --port 0 -- sh -c 'sleep 0.3; exit 7' 2> ${target}`
-    const env = { ...process.env, ...environment }
-    expect(spawnSync('bash', ['-c', script, process.execPath, main], { env }).status).toBe(7)
-  })
+  it.each(['/dev/full', '>(true)'])(
+    'ends as the program does if its messages cannot be printed: 2> %s',
+    async target => {
+      const script = `"$0" "$1" dev --port 0 -- sh -c 'sleep 0.3; exit 7' 2> ${target}`
+      const { code } = await runProgram('bash', ['-c', script, process.execPath, main], environment)
+      expect(code).toBe(7)
+    },
+  )
 
   it('with --keep shows the logs until it is stopped, and still returns the code of the program', async () => {
     const args = ['dev', '--port', '0', '--keep', '--', process.execPath, '-e', 'process.exit(3)']
@@ -322,7 +329,7 @@ describe('logferry dev', () => {
     const file = join(stateHome, 'logferry', 'dev-token')
     try {
       mkdirSync(join(stateHome, 'logferry'))
-      execFileSync('mkfifo', ['-m', '600', file])
+      mustRunAtOnce('mkfifo', ['-m', '600', file])
       await using dev = await startDev([], { XDG_STATE_HOME: stateHome })
       expect(readFileSync(file, 'utf8')).toBe(`${dev.token}\n`)
     } finally {

@@ -1,10 +1,11 @@
 /** Commands whose output is not read any more, as that of `logferry tail | less` while less shows its first page. */
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { logferry } from '../support/logferry.ts'
+import { runProgram } from '../support/run-script.ts'
 import { surroundings } from '../support/surroundings.ts'
 import { type Dev, startDev } from './service.ts'
 
@@ -87,7 +88,7 @@ describe.skipIf(process.platform === 'win32')('a reader that has stopped', () =>
     }
   })
 
-  it("that has ended ends neither the program of 'logferry dev --tail' nor its service", () => {
+  it("that has ended ends neither the program of 'logferry dev --tail' nor its service", async () => {
     const program = `
       for (let n = 0; n < 4; n++) {
         const headers = { authorization: 'Bearer ' + process.env.LOGFERRY_TOKEN, 'content-type': 'application/json' }
@@ -98,7 +99,7 @@ describe.skipIf(process.platform === 'win32')('a reader that has stopped', () =>
       process.exit(7)`
     const script = '"$0" "$1" dev --port 0 --tail -- "$0" --input-type=module -e "$2" | head -1 >&2; echo $PIPESTATUS'
     const args = ['-c', script, process.execPath, main, program]
-    const { stdout, stderr } = spawnSync('bash', args, { encoding: 'utf8', env: { ...surroundings(), HOME: tmpdir() } })
+    const { stdout, stderr } = await runProgram('bash', args, { HOME: tmpdir() })
     expect(stdout).toBe('7\n')
     expect(stderr.match(/^200$/gm)).toHaveLength(4)
   })

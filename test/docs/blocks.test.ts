@@ -2,7 +2,7 @@
  * The code blocks of the documentation, as readers copy them: compiled with the types of the package, and run against the
  * emulator. The comment above a block says what it needs and what it causes; `blocks.ts` describes it.
  */
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import { root } from '../../docs/pages.ts'
 import { startEmulator } from '../../src/emulator.ts'
+import { canRun } from '../support/run-at-once.ts'
 import { surroundings } from '../support/surroundings.ts'
 import { allBlocks, type Block, blockOf, placeOf, runnable, shown } from './blocks.ts'
 import { startElsewhere } from './elsewhere.ts'
@@ -31,7 +32,7 @@ const notRun: Readonly<Record<string, string>> = {
 }
 
 const hasBenchmarks = existsSync(`${root}benchmarks/node_modules/@axiomhq/winston`)
-const hasRedis = spawnSync('redis-server', ['--version']).status === 0
+const hasRedis = canRun('redis-server')
 if (!hasBenchmarks)
   console.warn('skipped: blocks with libraries of the benchmarks; `npm ci` in benchmarks/ installs them')
 if (!hasRedis) console.warn('skipped: blocks with Redis; `apt-get install -y redis-server` installs it')

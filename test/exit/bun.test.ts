@@ -1,5 +1,4 @@
 /** Bun has the events of Node that deliver pending events. */
-import { spawnSync } from 'node:child_process'
 import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,10 +6,11 @@ import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { type Emulator, startEmulator } from '../../src/emulator.ts'
 import { numbersIn } from '../support/emulated.ts'
+import { canRun } from '../support/run-at-once.ts'
 import { type Ended, runProgram } from '../support/run-script.ts'
 import { core, environmentFor, upTo } from './running.ts'
 
-const isBunInstalled = spawnSync('bun', ['--version']).status === 0
+const isBunInstalled = canRun('bun')
 if (!isBunInstalled) console.warn('skipped: no bun here; install it with: npm install --global bun')
 
 describe.skipIf(!isBunInstalled)('a process of Bun delivers', () => {

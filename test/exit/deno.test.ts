@@ -1,13 +1,13 @@
 /** Deno ends without Node's events that deliver pending events. */
-import { spawnSync } from 'node:child_process'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { startEmulator } from '../../src/emulator.ts'
 import { numbersIn } from '../support/emulated.ts'
+import { canRun } from '../support/run-at-once.ts'
 import { runProgram } from '../support/run-script.ts'
 import { core, environmentFor, run, upTo } from './running.ts'
 
-const isDenoInstalled = spawnSync('deno', ['--version']).status === 0
+const isDenoInstalled = canRun('deno')
 if (!isDenoInstalled) console.warn('skipped: no deno here; install it with: npm install --global deno')
 
 describe.skipIf(!isDenoInstalled)('a process of Deno delivers', () => {

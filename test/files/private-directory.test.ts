@@ -1,11 +1,11 @@
 /** A spool that other users could change is not used: they could redirect our events, or make us write files. */
-import { execFileSync, spawnSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { makePrivateDirectory } from '../../src/files/make-private-directory.ts'
 import { assertPrivate } from '../../src/files/private-directory.ts'
+import { mustRunAtOnce, runAtOnce } from '../support/run-at-once.ts'
 import { startShipping } from '../support/shipping.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -97,10 +97,10 @@ describe.runIf(isRoot && canMount())('a volume of root', () => {
   const mount = (options: string): string => {
     const path = join(home, 'volume')
     fs.mkdirSync(path, { recursive: true })
-    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path])
+    mustRunAtOnce('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path])
     return path
   }
-  afterEach(() => execFileSync('umount', ['-l', join(home, 'volume')]))
+  afterEach(() => mustRunAtOnce('umount', ['-l', join(home, 'volume')]))
 
   it('is accepted with its group, as a container gets it', () => {
     const volume = mount(`mode=2777,uid=0,gid=${group}`)
@@ -122,8 +122,8 @@ describe.runIf(isRoot && canMount())('a volume of root', () => {
 function canMount(): boolean {
   const path = fs.mkdtempSync(join(tmpdir(), 'logferry-mount-'))
   try {
-    execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', path], { stdio: 'ignore' })
-    execFileSync('umount', ['-l', path])
+    mustRunAtOnce('mount', ['-t', 'tmpfs', 'tmpfs', path])
+    mustRunAtOnce('umount', ['-l', path])
     return true
   } catch {
     return false
@@ -138,9 +138,9 @@ it.runIf(process.platform === 'linux')('a spool in a file system that refuses di
     const options = { baseUrl: 'http://127.0.0.1:9', token: 't', dataset: 'd', exitTimeoutMs: 0 }
     createShipper({ ...options, spool: { directory: '/proc/none/spool' }, durability: 'disk' }).ship({ n: 1 })`
   const args = ['--input-type=module', '--eval', source]
-  const { status, stderr } = spawnSync(process.execPath, args, { timeout: 10_000, killSignal: 'SIGKILL' })
+  const { status, stderr } = runAtOnce(process.execPath, args)
   expect(status).toBe(0)
-  expect(String(stderr)).toContain('the spool in /proc/none/spool cannot be used (ENOENT)')
+  expect(stderr).toContain('the spool in /proc/none/spool cannot be used (ENOENT)')
 })
 
 it('makes parents of a directory that are missing, for this user alone', () => {

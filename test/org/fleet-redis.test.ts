@@ -2,7 +2,7 @@
  * The fleet on a real Redis, through both client libraries. Without `redis-server`, these tests are skipped (`apt-get
  * install -y redis-server`).
  */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -15,10 +15,11 @@ import type { RedisClient } from '../../src/options/redis-client.ts'
 import { Fleet } from '../../src/org/fleet.ts'
 import { Register, type Report, type Share } from '../../src/org/fleet-redis.ts'
 import { Slots, wholeCircle } from '../../src/org/slots.ts'
+import { canRun } from '../support/run-at-once.ts'
 import { runScript } from '../support/run-script.ts'
 import { startShipping } from '../support/shipping.ts'
 
-const isInstalled = spawnSync('redis-server', ['--version']).status === 0
+const isInstalled = canRun('redis-server')
 if (!isInstalled) console.warn('skipped: no redis-server here; install it with: apt-get install -y redis-server')
 
 /** A process waits for an answer of Redis for a quarter of it. */

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { startEmulator } from '../../src/emulator.ts'
 import { core, environmentFor, inOrder, upTo } from '../exit/running.ts'
 import { numbersIn } from '../support/emulated.ts'
+import { mustRunAtOnce } from '../support/run-at-once.ts'
 import { runProgram, runScript } from '../support/run-script.ts'
 import { leaveInSpool } from '../support/spool-left.ts'
 
@@ -16,11 +16,11 @@ const temporary = () => mkdtempDisposable(join(tmpdir(), 'logferry-17-'))
 function mounted(path: string, options: string): Disposable | undefined {
   mkdirSync(path)
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path], { stdio: 'ignore' })
+    mustRunAtOnce('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path])
   } catch {
     return undefined
   }
-  return { [Symbol.dispose]: () => void execFileSync('umount', ['-l', path]) }
+  return { [Symbol.dispose]: () => void mustRunAtOnce('umount', ['-l', path]) }
 }
 
 describe.concurrent('scenario 17: a spool on a disk that accepts no data', () => {

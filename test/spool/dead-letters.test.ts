@@ -1,10 +1,10 @@
-import { execFileSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { DeadLetters } from '../../src/spool/dead-letters.ts'
+import { mustRunAtOnce } from '../support/run-at-once.ts'
 import { runScript } from '../support/run-script.ts'
 import { startShipping } from '../support/shipping.ts'
 
@@ -187,7 +187,7 @@ describe('rejected.ndjson', () => {
 
   it.each([
     ['a link', () => fs.symlinkSync(join(directory, 'target'), path), 'ELOOP'],
-    ['a pipe without a reader', () => execFileSync('mkfifo', [path]), 'EPERM'],
+    ['a pipe without a reader', () => mustRunAtOnce('mkfifo', [path]), 'EPERM'],
     ['a directory', () => fs.mkdirSync(path), 'EISDIR'],
   ])('is not written if %s is in its place; one warning, until it can be written again', (_, put, code) => {
     fs.writeFileSync(join(directory, 'target'), '')

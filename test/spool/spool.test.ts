@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Emulator } from '../../src/emulator.ts'
 import type { Shipper, ShipperOptions } from '../../src/index.ts'
 import { recordBytes, segmentBytes, writeEnd, writeRecord } from '../../src/spool/segment-format.ts'
+import { mustRunAtOnce } from '../support/run-at-once.ts'
 import { startShipping } from '../support/shipping.ts'
 import { surroundings } from '../support/surroundings.ts'
 import { upAfterClose } from '../support/up-after-close.ts'
@@ -867,10 +868,10 @@ interface Mounted extends Disposable {
 
 function mounted(path: string, options: string): Mounted {
   fs.mkdirSync(path, { recursive: true })
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `mode=0700,${options}`, 'tmpfs', path], { stdio: 'ignore' })
+  mustRunAtOnce('mount', ['-t', 'tmpfs', '-o', `mode=0700,${options}`, 'tmpfs', path])
   return {
-    remount: other => void execFileSync('mount', ['-o', `remount,${other}`, path], { stdio: 'ignore' }),
-    [Symbol.dispose]: () => void execFileSync('umount', ['-l', path]),
+    remount: other => void mustRunAtOnce('mount', ['-o', `remount,${other}`, path]),
+    [Symbol.dispose]: () => void mustRunAtOnce('umount', ['-l', path]),
   }
 }
 

@@ -42,6 +42,8 @@ async function run({ args, environment }: CommandLine): Promise<Ended> {
 }
 
 let last: Promise<unknown> = Promise.resolve()
+// Otherwise a command that does not end would outlive the tests.
+process.on('disconnect', () => process.exit())
 process.on('message', (line: CommandLine) => {
   last = last.then(async () => process.send?.(await run(line)))
 })

@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import type { Readable, Writable } from 'node:stream'
 import { surroundings } from './surroundings.ts'
 
 /** A separate process, as long as it runs. `await using` kills it. */
@@ -9,6 +10,8 @@ export interface RunningProcess extends AsyncDisposable {
   stderr(): string
   /** Waits until the output matches. */
   until(pattern: RegExp): Promise<void>
+  /** Writes to the standard input, if it is a pipe. */
+  write(text: string): void
   signal(signal: NodeJS.Signals): void
   /** Waits for the end, after a signal if one is given. Returns the exit code. */
   end(signal?: NodeJS.Signals): Promise<number | null>
@@ -19,14 +22,23 @@ export function startNode(args: readonly string[], environment: Record<string, s
   return startProgram(process.execPath, args, environment)
 }
 
-/** Does the same with any program. */
+/**
+ * Does the same with any program.
+ *
+ * @param stdin the standard input: none, unless it is to be written to
+ */
 export function startProgram(
   program: string,
   args: readonly string[],
   environment: Record<string, string> = {},
+  stdin: 'ignore' | 'pipe' = 'ignore',
 ): RunningProcess {
   const env = { ...surroundings(), ...environment }
-  const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(program, args, { env, stdio: [stdin, 'pipe', 'pipe'] }) as ChildProcessByStdio<
+    Writable | null,
+    Readable,
+    Readable
+  >
   const closed = once(child, 'close')
   const printed = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {
@@ -44,6 +56,9 @@ export function startProgram(
         const goesOn = await Promise.race([once(child, 'printed').then(() => true), closed.then(() => false)])
         if (!goesOn) throw new Error(`ended without printing ${pattern}: ${printed.stdout}${printed.stderr}`)
       }
+    },
+    write(text) {
+      child.stdin?.write(text)
     },
     signal(signal) {
       child.kill(signal)
