@@ -63,6 +63,11 @@ const minSharePerSecond = 1 / 600
 /** Maximum wait for an answer of Redis, in milliseconds, while the fleet is open and when it closes. */
 const answerMs = 1000
 const leaveMs = 250
+/**
+ * Maximum wait for the first answer of Redis, in milliseconds. Where many processes start at once, the event loop of each is
+ * blocked for a second. If all of them sent a request without slots then, the service would refuse most.
+ */
+const firstAnswerMs = 2000
 /** Time after the start within which failures are those of a client that is still connecting, in milliseconds. */
 const connectMs = 500
 /**
@@ -169,7 +174,7 @@ export class Fleet {
     this.#startedMs = monotonicMs()
     this.#requestsAtStart = this.#requests = this.#settings.requests()
     this.#requestedMs = this.#startedMs
-    this.#setLease(oneAt(this.#startedMs + answerMs))
+    this.#setLease(oneAt(this.#startedMs + firstAnswerMs))
     this.#checkTimer = setInterval(() => this.#checkLease(), this.#leaseMs / 10).unref()
     void this.#call()
   }
@@ -218,7 +223,7 @@ export class Fleet {
       }
       // A late answer counts, too: Redis has given other processes the slots that it takes from this one.
       const answer = this.#register.renew(this.#id, report).then(share => this.#checked(share))
-      const share = await inTime(answer, Math.min(answerMs, this.#leaseMs / 4), onShare)
+      const share = await inTime(answer, this.#maxAnswerMs, onShare)
       if (run === this.#run) this.#failures = 0
       onShare(share)
     } catch (error) {
@@ -227,6 +232,12 @@ export class Fleet {
       this.#isCalling = false
       if (run !== this.#run && this.#isOpen) void this.#call() // closed and started again during the call
     }
+  }
+
+  get #maxAnswerMs(): number {
+    return this.#share === undefined && this.#failures === 0
+      ? Math.min(firstAnswerMs, 0.4 * this.#leaseMs)
+      : Math.min(answerMs, this.#leaseMs / 4)
   }
 
   #report(nowMs: number) {

@@ -3,7 +3,7 @@
  * burst, it reports what it has logged, by a write that kill -9 cannot undo. chaos.ts runs it.
  */
 import { writeSync } from 'node:fs'
-import { createHistogram } from 'node:perf_hooks'
+import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createShipper, type Shipper, type ShipperOptions, type ShipperStats } from 'logferry'
 import { randomFrom } from '../support/random.ts'
@@ -15,12 +15,14 @@ import {
   numbersEach,
   shippersEach,
 } from './chaos-report.ts'
+import { processorWaitNs } from './processor-wait.ts'
 
 const job = JSON.parse(process.env.CHAOS_JOB as string) as ChaosJob
 const random = randomFrom(job.seed)
 const oneOf = <T>(...values: readonly T[]): T => values[Math.floor(random() * values.length)] as T
 const tellsPerStats = 20
-const calls = createHistogram()
+/** The times of log calls, in nanoseconds: those that the application sees, and without the waits for a processor. */
+const calls = { seen: createHistogram(), own: createHistogram() }
 let stallMs = 0
 let isToEnd = job.forMs === 0
 
@@ -88,9 +90,13 @@ class Logger {
       const text = 'x'.repeat(random() < 0.001 ? 200_000 : Math.floor(10 ** (1 + 3 * random() ** 2)))
       const number = this.number * numbersEach + this.#logged
       const event = { level: oneOf('debug', 'info', 'warn', 'error', 'fatal'), n: number, text }
+      const waitedNs = processorWaitNs()
       const startedAt = process.hrtime.bigint()
       this.#ship(isPoison(number) ? { ...event, poison: true } : event)
-      calls.record(process.hrtime.bigint() - startedAt || 1n)
+      const seenNs = process.hrtime.bigint() - startedAt || 1n
+      calls.seen.record(seenNs)
+      const ownNs = seenNs - (processorWaitNs() - waitedNs)
+      calls.own.record(ownNs > 0n ? ownNs : 1n)
       this.#logged++
     }
     inCallsMs += cpuMs(process.threadCpuUsage(usedBefore))
@@ -134,7 +140,8 @@ const loggers: Logger[] = []
 const tell = (isDone: boolean): void => {
   if (isDone || ++told % tellsPerStats === 0) for (const logger of loggers) logger.takeStats()
   const shippers = loggers.map(logger => logger.report)
-  const callMs = calls.count === 0 ? 0 : calls.percentile(99.9) / 1e6
+  const p999Ms = (histogram: RecordableHistogram) => (histogram.count === 0 ? 0 : histogram.percentile(99.9) / 1e6)
+  const callMs = { seen: p999Ms(calls.seen), own: p999Ms(calls.own) }
   const { rss: rssBytes, heapTotal: heapBytes, external: externalBytes } = process.memoryUsage()
   const memory = { rssBytes, heapBytes, externalBytes }
   const report = { shippers, callMs, stallMs, rssAtStartBytes, memory, isDone } satisfies ChaosReport

@@ -45,8 +45,8 @@ export interface ChaosMemory {
 
 export interface ChaosReport {
   readonly shippers: readonly ChaosShipper[]
-  /** Time within which 99.9 % of the log calls returned, in milliseconds. */
-  readonly callMs: number
+  /** Time within which 99.9 % of the log calls returned, in milliseconds: as seen, and without waits for a processor. */
+  readonly callMs: { readonly seen: number; readonly own: number }
   /**
    * The longest time that the thread worked between two turns of the event loop, in milliseconds. Log calls do not
    * count, because the application decides how many it makes in a turn.

@@ -230,7 +230,8 @@ function judge(
     }
   }
   const living = processes.filter(({ latest }) => latest !== undefined)
-  const callMs = Math.max(...living.map(({ latest }) => latest?.callMs ?? 0))
+  const callMs = Math.max(...living.map(({ latest }) => latest?.callMs.own ?? 0))
+  const seenMs = Math.max(...living.map(({ latest }) => latest?.callMs.seen ?? 0))
   const stallMs = Math.max(...living.map(({ latest }) => latest?.stallMs ?? 0))
   const memory = living.map((one, index) => {
     const atStart = one.latest?.rssAtStartBytes ?? 0
@@ -251,7 +252,7 @@ function judge(
     events,
     lost,
     twice,
-    notes: `${processes.length} processes, ${dropped} counted as dropped, log call p99.9 ${callMs.toFixed(2)} ms, longest stall ${stallMs.toFixed(0)} ms, at most ${most.what}`,
+    notes: `${processes.length} processes, ${dropped} counted as dropped, log call p99.9 ${callMs.toFixed(2)} ms (with waits for a processor ${seenMs.toFixed(2)} ms), longest stall ${stallMs.toFixed(0)} ms, at most ${most.what}`,
     broken: [...brokenOf(laws), ...broken],
   }
 }
