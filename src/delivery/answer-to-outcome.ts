@@ -47,21 +47,22 @@ function delivered(answer: Answer, events: number, redact: Redact | undefined): 
   // Of a captive portal, of a firewall that blocks with 200, or of the web site to which a wrong address leads.
   if (isPage(body)) return { kind: 'delivered', doubt: { page: reasonIn(answer, redact) } }
   const fields = jsonObjectIn(body, usualValues + events * valuesOfFailure)
-  const reported = Array.isArray(fields?.failures) ? fields.failures.slice(0, events) : []
-  const counted = typeof fields?.failed === 'number' ? Math.floor(fields.failed) : reported.length
-  const failed = Math.max(counted, reported.filter(isObject).length, 0)
+  const reported: readonly unknown[] = Array.isArray(fields?.failures) ? fields.failures : []
+  const failures = reported.filter(isObject).slice(0, events) // others name no event, and must not displace one that is named
+  const counted = typeof fields?.failed === 'number' ? Math.floor(fields.failed) : Math.min(reported.length, events)
+  const failed = Math.max(counted, failures.length, 0)
   const ingested = body.isWhole && typeof fields?.ingested === 'number' ? fields.ingested : events
   const doubt = ingested + failed < events ? { ingested } : undefined
   if (failed === 0) return { kind: 'delivered', doubt }
-  return { kind: 'partly-rejected', failed, failures: failuresIn(reported, redact), doubt }
+  return { kind: 'partly-rejected', failed, failures: failuresIn(failures, redact), doubt }
 }
 
-function isObject(value: unknown): boolean {
+function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
 /** Thousands of events are usually refused for the same reason, so each reason is converted only once. */
-function failuresIn(reported: readonly unknown[], redact: Redact | undefined): EventFailure[] {
+function failuresIn(failures: readonly object[], redact: Redact | undefined): EventFailure[] {
   const reasons = new Map<string, string>()
   let chars = 0
   const reasonOf = (error: unknown): string => {
@@ -74,8 +75,8 @@ function failuresIn(reported: readonly unknown[], redact: Redact | undefined): E
     reasons.set(text, reason)
     return reason
   }
-  return reported.map(one => {
-    const { timestamp, error } = (one ?? {}) as Record<string, unknown>
+  return failures.map(failure => {
+    const { timestamp, error } = failure as Record<string, unknown>
     const isUsable = typeof timestamp === 'string' && timestamp.length <= maxTimestampChars
     return { timestamp: isUsable ? timestamp : undefined, reason: reasonOf(error) }
   })

@@ -127,12 +127,15 @@ describe('the outcome of an answer', () => {
     expect(outcome(200, body)).toEqual({
       kind: 'partly-rejected',
       failed: 3,
-      failures: [
-        { timestamp: 'T', reason: 'too wide' },
-        { timestamp: undefined, reason: 'no reason given' },
-        { timestamp: undefined, reason: 'no reason given' },
-      ],
+      failures: [{ timestamp: 'T', reason: 'too wide' }],
     })
+  })
+
+  it('a 200 whose failures begin with some that name nothing has those that name an event', () => {
+    const failures = [...Array(10).fill(null), 'x', { timestamp: 'T', error: 'too wide' }]
+    const named = [{ timestamp: 'T', reason: 'too wide' }]
+    expect(outcome(200, JSON.stringify({ failed: 1, failures }))).toMatchObject({ failed: 1, failures: named })
+    expect(outcome(200, JSON.stringify({ failures }))).toMatchObject({ failed: 10, failures: named })
   })
 
   it('a 200 with failures, but without their number, is partly rejected', () => {
