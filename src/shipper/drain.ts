@@ -183,9 +183,10 @@ export class Drain {
     if (inForce !== undefined) diagnostics.warn(...pacedFor(ledger.pending - held, inForce))
   }
 
-  /** Drops the events that wait for an event that releases them. */
+  /** Drops the events that wait for an event that releases them. Those that are being released are passed on. */
   dropUntriggered(): void {
     const { traceHold, reportIntakeDrops } = this.#deps
+    traceHold?.passOnReleased()
     if (traceHold === undefined || traceHold.count === 0) return
     traceHold.dropAll()
     reportIntakeDrops()

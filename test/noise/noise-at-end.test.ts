@@ -90,6 +90,24 @@ describe.concurrent('held events', () => {
     }
   })
 
+  it('are delivered, or counted as dropped, if a listener ends the process while they are released', async () => {
+    await using emulator = await startEmulator()
+    const source = `
+      ${logger('hold: {}, maxBatchBytes: 16_384, maxBufferedBytes: 1_048_576')}
+      process.on('exit', () => console.log(JSON.stringify(shipper.stats())))
+      let drops = 0
+      shipper.on('dropped', () => { if (drops++ === 0) process.exit() })
+      for (let n = 0; n < 40; n++) log('info', 'x'.repeat(1000), 'a')
+      while (shipper.stats().bufferedBytes < 1_000_000) log('error', 'x'.repeat(1000))
+      log('error', 'failed', 'a')
+    `
+    const { stdout } = await runScript(source, environmentFor(emulator))
+    const { accepted, delivered, dropped, pending } = JSON.parse(stdout)
+    expect(dropped).toBeGreaterThan(0)
+    expect({ delivered, pending }).toEqual({ delivered: accepted - dropped, pending: 0 })
+    expect(emulator.events('d')).toHaveLength(delivered)
+  })
+
   it('are delivered if the error comes with the end of the process', async () => {
     await using emulator = await startEmulator()
     const fatal = `process.on('uncaughtException', () => { log('fatal', 'uncaught', 'b'); process.exit(1) })`

@@ -47,6 +47,8 @@ export class TraceHold {
   readonly #below: number
   readonly #trigger: number
   readonly #traces: HeldTraces
+  /** The events of each trace that is being released: those that are not passed on yet. */
+  readonly #releases = new Set<Iterable<HeldEvent>>()
   #lastResource: Uint8Array | undefined
   #lastDataset = ''
   #timer: NodeJS.Timeout | undefined
@@ -79,6 +81,11 @@ export class TraceHold {
     clearTimeout(this.#timer)
     this.#timer = undefined
     while (this.#traces.count > 0) this.#dropOldest()
+  }
+
+  /** Passes on the events that are being released. A listener that hears of a drop meanwhile may close the shipper, or exit. */
+  passOnReleased(): void {
+    for (const events of [...this.#releases]) this.#passOnAll(events)
   }
 
   #hold(id: string, intake: IntakeEvent, dataset: string): 'held' | undefined {
@@ -142,10 +149,18 @@ export class TraceHold {
     if (!traces.has(id)) return traces.trigger(id, nowMs)
     reserveStack(2 * openBatchBytes) // the events must not get lost between their two places
     traces.trigger(id, nowMs)
-    for (const event of traces.take(id)) {
-      if (traces.isExpired(event, nowMs)) this.#drop(event)
+    const events = traces.take(id).values()
+    this.#releases.add(events)
+    this.#passOnAll(events)
+  }
+
+  #passOnAll(events: Iterable<HeldEvent>): void {
+    const nowMs = this.#nowMs()
+    for (const event of events) {
+      if (this.#traces.isExpired(event, nowMs)) this.#drop(event)
       else this.#passOn(event)
     }
+    this.#releases.delete(events)
   }
 
   #passOn({ json, dataset, severity, resource, timeMs, bytes, wasStubbed, wasCut }: HeldEvent): void {
