@@ -214,7 +214,7 @@ export class Segment implements StoredBatch, NeededSegment {
     if (!this.#deps.chargeBytes(bytes)) return this.#fail()
     this.#bytes += bytes
     this.#directory.bytes += bytes
-    makeScratch(bytes)
+    if (!this.#hasScratch(bytes)) return
     if (!this.#write(writeRecord(scratch, 0, this.#name, number, severity, lines, from, to))) return
     this.#count = number + 1
     this.#deps.onAppended()
@@ -225,9 +225,9 @@ export class Segment implements StoredBatch, NeededSegment {
     if (!this.#isExtendible || !this.#deps.chargeBytes(bytes)) return false
     this.#bytes += bytes
     this.#directory.bytes += bytes
-    makeScratch(bytes)
-    writeRecord(scratch, 0, this.#name, this.#count, severity, lines, from, to)
     try {
+      makeScratch(bytes)
+      writeRecord(scratch, 0, this.#name, this.#count, severity, lines, from, to)
       if (this.#file?.write(scratch, bytes)) {
         this.#writtenBytes += bytes
         this.#count++
@@ -254,7 +254,7 @@ export class Segment implements StoredBatch, NeededSegment {
       if (filled + bytes > scratch.length) {
         this.#write(filled)
         filled = 0
-        makeScratch(bytes)
+        if (!this.#hasScratch(bytes)) return false
       }
       filled = writeRecord(scratch, filled, this.#name, this.#count++, severity, lines, from, to)
       from = to
@@ -267,7 +267,7 @@ export class Segment implements StoredBatch, NeededSegment {
   seal(): void {
     this.#isSealed = true
     if (this.#file === undefined) return
-    makeScratch(recordBytes(this.#name, 0))
+    if (!this.#hasScratch(recordBytes(this.#name, 0))) return
     this.#write(writeEnd(scratch, 0, this.#name, this.#count))
     this.#close()
     if (this.#isComplete) this.#deps.onWritten(this)
@@ -427,6 +427,18 @@ export class Segment implements StoredBatch, NeededSegment {
     return content
   }
 
+  /** Makes the scratch buffer large enough. Returns false if the system has no memory for it: no line is added then. */
+  #hasScratch(bytes: number): boolean {
+    try {
+      makeScratch(bytes)
+      return true
+    } catch (error) {
+      this.#fail()
+      this.#deps.onTrouble(error)
+      return false
+    }
+  }
+
   /** Writes the first `bytes` bytes of the scratch buffer. Returns true if they were written. */
   #write(bytes: number): boolean {
     if (this.hasVanished) this.#fail() // another process may be reading the file
@@ -476,6 +488,12 @@ function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? ''
 }
 
+/** @throws an error with the code of a disk that has no memory, if the system has none */
 function makeScratch(bytes: number): void {
-  if (bytes > scratch.length) scratch = Buffer.allocUnsafeSlow(Math.max(bytes, scratchBytes))
+  if (bytes <= scratch.length) return
+  try {
+    scratch = Buffer.allocUnsafeSlow(Math.max(bytes, scratchBytes))
+  } catch (cause) {
+    throw Object.assign(new Error('no memory for a record', { cause }), { code: 'ENOMEM' })
+  }
 }

@@ -20,6 +20,7 @@ export const diskRemedies: ReadonlyMap<string, string> = new Map([
   ['EEXIST', 'There is a file with this name. Choose another path, or move the file away.'],
   ['ENAMETOOLONG', 'The path is too long. Choose a shorter one.'],
   ['EMFILE', 'This process may open no more files. Raise the limit (ulimit -n).'],
+  ['ENOMEM', 'The system has no memory left. Raise the limit of memory (ulimit -v, or that of the container).'],
   ['EIO', 'The disk is damaged, or its connection. Look at the log of the system.'],
   ['ESTALE', 'The network file system has lost the directory. Mount it again.'],
 ])
