@@ -17,6 +17,8 @@ export interface TimeLimitOptions {
    * @defaultValue true
    */
   readonly keepsAlive?: boolean
+  /** Of `settlesWithin`: is given a function that ends the wait early, and returns a function that takes it back. */
+  readonly endEarly?: (end: () => void) => () => void
 }
 
 /**
@@ -72,7 +74,9 @@ export async function settlesWithin(
   const onSettled = (): void => resolve(true)
   const waiting = waitersFor(work)
   waiting.add(onSettled)
+  const takeBack = ownProperties(options ?? {}).endEarly?.(() => resolve(false))
   const isSettled = await promise
+  takeBack?.()
   stopClock()
   waiting.delete(onSettled)
   return isSettled

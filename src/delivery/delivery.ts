@@ -103,6 +103,12 @@ const unansweredPart = 0.5
 /** What a batch was when its attempt began. The batch of an attempt that was aborted may have changed since. */
 type Sent = Pick<Batch, 'dataset' | 'count' | 'byteLength'>
 
+/** A wait for delivery that ends early if the service asks for a longer one. */
+interface LimitedWait {
+  readonly endMs: number
+  readonly end: () => void
+}
+
 /** Makes an attempt without the event loop. */
 type SendNow = (batch: Batch, onAttempt: (attempt: Attempt) => void) => void
 
@@ -126,6 +132,8 @@ export class Delivery {
   #endMs = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
   #timerAtMs = Number.POSITIVE_INFINITY
+  /** The waits that end early if they are in vain. */
+  readonly #limitedWaits = new Set<LimitedWait>()
   /** Number of requests made. */
   requests = 0
   /** Number of these requests that were refused with 429. */
@@ -206,6 +214,7 @@ export class Delivery {
       rateLimiter.onStart(nowMs, sinceMs)
       this.#attempt(this.#cutToSize(batch, nowMs), nowMs)
     }
+    if (this.#limitedWaits.size > 0) this.#endInVain()
     // The timer may be set already, or only an answer can change something. With thousands of dataset queues, asking each
     // for its time would cost more than all else.
     if (notBeforeMs() >= this.#timerAtMs) return
@@ -247,6 +256,18 @@ export class Delivery {
     this.pump()
   }
 
+  /**
+   * Calls `end` when events wait and no request may start before `endMs`, because the service has asked for a longer wait.
+   *
+   * @returns a function after which `end` is not called any more
+   */
+  endIfInVain(endMs: number, end: () => void): () => void {
+    const wait: LimitedWait = { endMs, end }
+    this.#limitedWaits.add(wait)
+    this.#endInVain()
+    return () => void this.#limitedWaits.delete(wait)
+  }
+
   /** Ends the time that `skipBackoff` began: the usual waits and limits hold again. */
   clearDeadline(): void {
     this.#endMs = Number.NEGATIVE_INFINITY
@@ -284,6 +305,13 @@ export class Delivery {
     this.#breakOffAll()
     const lost = this.#deps.batches.takeAll(origins).filter(batch => !isKept(batch))
     this.#settler.abandon(lost, reason, onSettled)
+  }
+
+  #endInVain(): void {
+    const { breaker, rateLimiter } = this.#deps
+    if (this.#inFlight.size > 0 || !this.isWaiting) return
+    const askedUntilMs = Math.max(breaker.askedUntilMs, rateLimiter.askedUntilMs)
+    for (const { endMs, end } of this.#limitedWaits) if (askedUntilMs >= endMs) end()
   }
 
   /** The longest wait for an answer, unless it is short. */

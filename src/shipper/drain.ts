@@ -37,6 +37,10 @@ interface FinishOptions {
   readonly loss?: LossWords
 }
 
+interface DeliverOptions extends Pick<FinishOptions, 'shipLast'> {
+  readonly endsEarly: boolean
+}
+
 interface GivenUp {
   readonly kept?: number
   readonly origins?: ReadonlySet<PieceOrigin> | undefined
@@ -106,7 +110,9 @@ export class Drain {
     try {
       const { batchQueue, spool } = this.#deps.pipeline
       const endMs = monotonicMs() + timeoutMs
-      const isComplete = await this.#deliverUntil(endMs, shipLast)
+      // A process that ends by itself need not wait in vain. The caller of `close()` has said how long to wait.
+      const endsEarly = about === 'natural end'
+      const isComplete = await this.#deliverUntil(endMs, { shipLast, endsEarly })
       this.dropUntriggered()
       this.#deps.reportIntakeDrops()
       // An event that sums up dropped ones is shipped when others have been delivered.
@@ -133,9 +139,9 @@ export class Drain {
 
   /**
    * Delivers pending events without waiting after failures. Resolves to true if every event was delivered or dropped before
-   * `endMs`, and none was handed off meanwhile.
+   * `endMs`, and none was handed off meanwhile. With `endsEarly`, resolves as soon as the service asks for a longer wait.
    */
-  async #deliverUntil(endMs: number, shipLast: (() => void) | undefined): Promise<boolean> {
+  async #deliverUntil(endMs: number, { shipLast, endsEarly }: DeliverOptions): Promise<boolean> {
     const { pipeline, ledger } = this.#deps
     const { handedOff: handedOffBefore } = ledger
     let { handedOffInAll } = ledger
@@ -144,7 +150,9 @@ export class Drain {
       if (!hasShippedLast) shipLast?.()
       hasShippedLast = true
     }
-    const flush = () => this.flushWithin(Math.max(endMs - monotonicMs(), 0), { onReleased: shipLastOnce })
+    const endEarly = (end: () => void) => pipeline.delivery.endIfInVain(endMs, end)
+    const options: FlushOptions = { onReleased: shipLastOnce, ...(endsEarly && { endEarly }) }
+    const flush = () => this.flushWithin(Math.max(endMs - monotonicMs(), 0), options)
     this.dropUntriggered()
     pipeline.delivery.skipBackoff(endMs - monotonicMs())
     let isFlushed = await flush()

@@ -137,7 +137,8 @@ export class ShipperAtExit implements ExitDrainable {
     this.#roundEndMs = monotonicMs()
     this.unregisterIfDone()
     const isDone = isComplete && !this.#isDrainable // otherwise events have been logged by the round itself
-    this.#heldUpMs = isDone ? 0 : this.#heldUpMs + this.#roundEndMs - startedAtMs
+    const usedMs = isComplete ? this.#roundEndMs - startedAtMs : timeoutMs // all of it, also if the round ended early
+    this.#heldUpMs = isDone ? 0 : this.#heldUpMs + usedMs
   }
 
   beginDrain(client: WorkerHttpClient, timeoutMs: number): void {

@@ -124,6 +124,16 @@ describe('a process that ends by itself', () => {
     expect(ms).toBeLessThan(5000)
   })
 
+  it.each([429, 503])('does not wait in vain if the service answers %i and asks for a longer wait', async status => {
+    await using server = await startFaultServer(request => {
+      if (request.isWhole) request.answer(`${status} X`, '', 'retry-after: 120')
+    })
+    const source = `${core('exitTimeoutMs: 60_000')} log(0, 10)`
+    const { code, stderr } = await runScript(source, environmentFor(server))
+    expect([code, server.requestCount]).toEqual([0, 1])
+    expect(stderr).toContain(`10 events could not be delivered within 60000 ms (the service answers ${status}`)
+  })
+
   it.each(['http', 'https'])('ends in time if %s has a host of two addresses, the first of which refuses', async by => {
     const server = await startRawServer(() => {})
     const { code, stdout, stderr } = await runScript(
