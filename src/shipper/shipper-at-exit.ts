@@ -139,6 +139,7 @@ export class ShipperAtExit implements ExitDrainable {
     const isDone = isComplete && !this.#isDrainable // otherwise events have been logged by the round itself
     const usedMs = isComplete ? this.#roundEndMs - startedAtMs : timeoutMs // all of it, also if the round ended early
     this.#heldUpMs = isDone ? 0 : this.#heldUpMs + usedMs
+    if (isDone) void this.#deps.sender.close() // other shippers may need the descriptors for their connections
   }
 
   beginDrain(client: WorkerHttpClient, timeoutMs: number): void {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Emulator, startEmulator } from '../../src/emulator.ts'
 import { type Ended, runProgram } from '../support/run-script.ts'
-import { core, deliverRest, environmentFor, inOrder, upTo } from './running.ts'
+import { core, deliverRest, enoughMs, environmentFor, inOrder, upTo } from './running.ts'
 
 const isWindows = process.platform === 'win32'
 
@@ -129,6 +129,18 @@ describe.skipIf(isWindows)('a process without a spool that has no free file desc
     const { stdout } = await runWithFewFiles(source, emulator)
     expect(stdout).toMatch(/^logferry: no connection can be made \(.*EMFILE.*ulimit -n\)\.\n$/)
     expect(inOrder(emulator.events('d').map(({ n }) => n as number))).toEqual(upTo(1000))
+  })
+})
+
+describe.skipIf(isWindows)('a process with more shippers than files that it may open', () => {
+  it('delivers the events of each at its natural end: a shipper that is done closes its connections', async () => {
+    await using emulator = await startEmulator()
+    const source = `
+      import { createShipper } from 'logferry'
+      const shippers = Array.from({ length: 200 }, () => createShipper({ exitTimeoutMs: ${enoughMs} }))
+      for (const [n, shipper] of shippers.entries()) shipper.on('warning', () => {}).ship({ n })`
+    expect((await runWithFewFiles(source, emulator)).code).toBe(0)
+    expect(inOrder(emulator.events('d').map(({ n }) => n as number))).toEqual(upTo(200))
   })
 })
 
