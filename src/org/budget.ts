@@ -14,7 +14,7 @@ interface Told {
 
 /** The counts of one billing period. */
 interface PeriodUsage {
-  readonly period: Period
+  readonly startMs: number
   readonly ownBytes: number
   readonly told: Told
   readonly reported: Set<string>
@@ -126,16 +126,18 @@ export class Budget {
   }
 
   /**
-   * Sets the size of the budget. A new period starts with nothing used. If the clock is set back into the previous period,
-   * the clock was wrong: the previous period continues, and bytes that were used meanwhile count as bytes of that period.
+   * Sets the size of the budget. A new period starts with nothing used. A period with the same start is the same one,
+   * whose end has become known or was changed. If the clock is set back into the previous period, the clock was wrong: the
+   * previous period continues, and bytes that were used meanwhile count as bytes of that period.
    */
   renew(bytes: number, period: Period): void {
     if (bytes > this.bytes) this.#forgetReportsWithin(bytes)
     this.bytes = bytes
-    if (isSame(period, this.period)) return
-    const left = { period: this.period, ownBytes: this.#ownBytes, told: this.#told, reported: this.#reported }
-    const returned = this.#before !== undefined && isSame(period, this.#before.period) ? this.#before : undefined
+    const { startMs } = this.period
+    const left = { startMs, ownBytes: this.#ownBytes, told: this.#told, reported: this.#reported }
     this.period = period
+    if (period.startMs === startMs) return
+    const returned = period.startMs === this.#before?.startMs ? this.#before : undefined
     this.#ownBytes = returned === undefined ? 0 : returned.ownBytes + left.ownBytes
     this.#told = returned?.told ?? { usedBytes: 0, ownBytes: 0 }
     this.#reported = returned?.reported ?? new Set()
@@ -191,7 +193,8 @@ export class Budget {
 
 /**
  * Returns the billing period of a license. If the license names none that contains `nowMs`, returns the calendar month
- * (UTC).
+ * (UTC), from the end of the named period on if that is later: the next period has begun, and the license that names it
+ * has not been read yet.
  */
 export function periodAt(
   license: { readonly billingPeriodStart?: string | undefined; readonly billingPeriodEnd?: string | undefined },
@@ -202,11 +205,8 @@ export function periodAt(
   if (startMs <= nowMs && nowMs < endMs) return { startMs, endMs }
   const now = new Date(nowMs)
   const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()]
-  return { startMs: Date.UTC(year, month), endMs: Date.UTC(year, month + 1) }
-}
-
-function isSame(one: Period, other: Period): boolean {
-  return one.startMs === other.startMs && one.endMs === other.endMs
+  const monthStartMs = Date.UTC(year, month)
+  return { startMs: endMs <= nowMs ? Math.max(monthStartMs, endMs) : monthStartMs, endMs: Date.UTC(year, month + 1) }
 }
 
 function sum(values: Float64Array): number {

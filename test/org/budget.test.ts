@@ -153,6 +153,19 @@ describe('the monthly budget', () => {
   })
 })
 
+describe('a budget whose period ends before the license is read again', () => {
+  it('goes on counting when the license names the end of the next period', () => {
+    const budget = new Budget(1e9, period, startMs)
+    budget.use(info, 7e8)
+    budget.renew(1e9, { startMs: period.endMs, endMs: period.endMs + day })
+    budget.use(info, 9e8)
+    expect(budget.tick(period.endMs)).toEqual([{ kind: 'used', share: 0.8 }])
+    budget.renew(1e9, { startMs: period.endMs, endMs: period.endMs + 30 * day })
+    expect(budget.usedBytes).toBe(9e8)
+    expect(budget.tick(period.endMs + 10_000).map(({ kind }) => kind)).not.toContain('used')
+  })
+})
+
 describe('a budget whose clock is wrong for a while', () => {
   const next = { startMs: period.endMs, endMs: period.endMs + 30 * day }
 
@@ -202,6 +215,13 @@ describe('the period', () => {
       '2027-02-03T00:00:00Z',
       '2027-02-01T00:00:00.000Z',
       '2027-03-01T00:00:00.000Z',
+    ],
+    [
+      'the rest of the calendar month, where its own has just ended',
+      license,
+      '2026-12-10T00:00:05Z',
+      '2026-12-10T00:00:00.000Z',
+      '2027-01-01T00:00:00.000Z',
     ],
     [
       'the calendar month, where it says nonsense',

@@ -30,6 +30,7 @@ async function start(settings: Partial<LimitsSettings> = {}, readOrg = async () 
   const rates: (number | undefined)[] = []
   const warnings: [code: string, message: string][] = []
   let raises = 0
+  let newPeriods = 0
   let turn = 0
   const limits = new Limits(
     {
@@ -45,6 +46,7 @@ async function start(settings: Partial<LimitsSettings> = {}, readOrg = async () 
       readOrg,
       setRate: rate => rates.push(rate),
       onRaised: () => raises++,
+      onNewPeriod: () => newPeriods++,
       warn: (code, message) => warnings.push([code, message]),
       asSent: event => event,
       random: () => (turn++ % 100) / 100,
@@ -52,7 +54,7 @@ async function start(settings: Partial<LimitsSettings> = {}, readOrg = async () 
   )
   limits.start()
   await vi.advanceTimersByTimeAsync(0)
-  return { limits, rates, warnings, raises: () => raises }
+  return { limits, rates, warnings, raises: () => raises, newPeriods: () => newPeriods }
 }
 
 /** Ships debug lines for ten minutes, a hundred times as many as the month allows, and a few errors. */
@@ -153,6 +155,31 @@ describe('the limits of a license', () => {
     limits.stop()
     expect(used).toEqual([3e8, undefined, 9e8])
     expect(warnings.map(([code]) => code)).toEqual(['LOGFERRY_BUDGET'])
+  })
+
+  it('count the ingest of a new period from its beginning, before the license with that period is read', async () => {
+    const dates = ['2026-10-10T00:00:00Z', '2026-11-02T00:01:00Z', '2026-12-02T00:01:00Z']
+    let reads = 0
+    const readOrg = async () => {
+      const [billingPeriodStart, billingPeriodEnd] = dates.slice(reads++)
+      return { ...org, license: { monthlyIngestGb: 1, billingPeriodStart, billingPeriodEnd } } as unknown as Org
+    }
+    const { limits, newPeriods } = await start({ refreshMs: 300_000 }, readOrg)
+    const used: [usedBytes: number | undefined, newPeriods: number][] = []
+    for (const afterMs of [0, 100_000, 300_000]) {
+      await vi.advanceTimersByTimeAsync(afterMs)
+      limits.count(2, 100_000_000)
+      used.push([limits.stats({ requestsPerSecond: 1, because: 'none' }).ingest?.usedBytes, newPeriods()])
+    }
+    limits.stop()
+    expect([used, reads]).toEqual([
+      [
+        [1e8, 0],
+        [1e8, 1],
+        [2e8, 1],
+      ],
+      2,
+    ])
   })
 
   it('onBudget warn: every event is shipped, and the warning names the day on which the budget ends', async () => {
