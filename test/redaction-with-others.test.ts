@@ -3,7 +3,7 @@ import { resourceFromAttributes } from '@opentelemetry/resources'
 import { LoggerProvider } from '@opentelemetry/sdk-logs'
 import { describe, expect, it, vi } from 'vitest'
 import winston from 'winston'
-import type { ShipperOptions } from '../src/index.ts'
+import type { CensorFunction, ShipperOptions } from '../src/index.ts'
 import { Budget } from '../src/org/budget.ts'
 import { LogferryLogRecordProcessor } from '../src/otel.ts'
 import { LogferryTransport } from '../src/winston.ts'
@@ -246,22 +246,51 @@ describe('redaction', () => {
     expect(received(shipping)).not.toContain(secret)
   })
 
-  it.each<[string, ShipperOptions]>([
-    ['nothing', {}],
-    ['identify', { identify: true }],
-    ['hold', { hold: { below: 'error' } }],
-    ['collapse', { collapse: {} }],
-    ['identify, hold and collapse', { identify: true, hold: { below: 'error' }, collapse: {} }],
-  ])('gives an event whose timestamp is removed the time of its log call, beside %s', async (_, others) => {
+  it.each(
+    [
+      ['nothing', {}],
+      ['identify', { identify: true }],
+      ['hold', { hold: { below: 'error' } }],
+      ['collapse', { collapse: {} }],
+      ['fields', { fields: { max: 50 } }],
+      ['identify, hold and collapse', { identify: true, hold: { below: 'error' }, collapse: {} }],
+    ].flatMap((row): [string, ShipperOptions, string | CensorFunction][] => {
+      const [name, others] = row as [string, ShipperOptions]
+      return [
+        [name, others, 'remove'],
+        [`${name}, by a function`, others, () => undefined],
+      ]
+    }),
+  )('gives an event whose timestamp is removed the time of its log call, beside %s', async (_, others, censor) => {
     await using shipping = await startShipping()
-    const shipper = shipping.ship({ redact: { paths: ['_time'], censor: 'remove' }, ...others })
-    const event = { _time: '1999-12-31T00:00:00Z', message: 'same', trace_id: 'a'.repeat(32) }
-    for (let n = 0; n < 2; n++) shipper.ship({ ...event, level: 'info' })
-    shipper.ship({ ...event, level: 'error' })
+    const shipper = shipping.ship({ redact: { paths: ['_time'], censor }, ...others })
+    const event = { message: 'same', trace_id: 'a'.repeat(32) }
+    for (let n = 0; n < 2; n++) shipper.ship({ _time: '1999-12-31T00:00:00Z', ...event, level: 'info' })
+    shipper.ship({ _time: new Date(0), ...event, level: 'error' })
     await shipper.flush()
     const lines = shipping.emulator.lines('d')
     expect(lines).toHaveLength(3)
     for (const line of lines) expect(line.match(/"_time":"[^"]*"/g)).toEqual([expect.stringMatching(/"20\d\d-.*Z"/)])
+  })
+
+  it('keeps a timestamp that a function replaces, once', async () => {
+    await using shipping = await startShipping()
+    const censor: CensorFunction = value => String(value).slice(0, 4)
+    const shipper = shipping.ship({ redact: { paths: ['_time'], censor } })
+    shipper.ship({ _time: new Date(0), message: 'm' })
+    await shipper.flush()
+    expect(shipping.emulator.lines('d')).toEqual(['{"_time":"1970","message":"m"}'])
+  })
+
+  it('drops an event if the function throws for its timestamp', async () => {
+    await using shipping = await startShipping()
+    const censor: CensorFunction = () => {
+      throw new Error('no')
+    }
+    const shipper = shipping.ship({ redact: { paths: ['_time'], censor } })
+    shipper.ship({ _time: new Date(0), message: 'm' })
+    await shipper.flush()
+    expect(shipper.stats().drops.redact).toEqual({ info: 1 })
   })
 
   it('reaches the summary of repeated events', async () => {

@@ -24,6 +24,8 @@ export class Censor {
   /** The replacement, if it is the same for every value. */
   readonly text: string | undefined
   readonly isRemoval: boolean
+  /** True if a value may be removed: because each is, or because a function of the application may say so. */
+  readonly mayRemove: boolean
   readonly #isCostly: boolean
   #calls = 0
   #spentMs = 0
@@ -34,6 +36,7 @@ export class Censor {
   constructor(censor: ResolvedCensor) {
     this.text = censor.kind === 'text' ? censor.text : undefined
     this.isRemoval = censor.kind === 'remove'
+    this.mayRemove = this.isRemoval || censor.kind === 'function'
     this.#isCostly = censor.kind === 'hash' || censor.kind === 'function'
     const hash = censor.kind === 'hash' ? hashWith(censor.key) : undefined
     this.#hash = hash

@@ -177,9 +177,20 @@ export class Redaction implements RedactionRules {
     }
   }
 
-  /** True if the line of an event is without this field, although the event has it. */
-  removes(event: object, name: string): boolean {
-    return this.censor.isRemoval && this.#isCensored(name) && !this.#redacted.has(event)
+  /**
+   * True if the line of an event is without this field, although the event has it.
+   *
+   * @throws whatever the censor throws for the field
+   */
+  removes(event: object, name: string, value: unknown): boolean {
+    if (!this.censor.mayRemove || !this.#isCensored(name) || this.#redacted.has(event)) return false
+    if (this.censor.isRemoval) return true
+    const { fields } = eventToPlain({ [name]: value }, Number.POSITIVE_INFINITY, effortOfLogCall(), {
+      stubbed: 0,
+      cut: 0,
+    })
+    this.censor.begin()
+    return this.censor.of(fields[name] as Plain, memberPath('', name)) === undefined
   }
 
   /** True if a field of an event is redacted, whatever the names of the last event have cost. */

@@ -29,9 +29,12 @@ export class LineHeads {
   hasOwnTime(event: object): boolean {
     try {
       const name = this.#timeField
-      return shippedField(event, name) !== undefined && this.#redaction?.removes(event, name) !== true
+      const time = shippedField(event, name)
+      return time !== undefined && this.#redaction?.removes(event, name, time) !== true
     } catch {
-      return true // a getter threw: a stub stands in for the field, and a second field of that name would be wrong
+      // A getter threw: a stub stands in for the field, and a second field of that name would be wrong. Or the censor
+      // threw: it throws again when the line is made.
+      return true
     }
   }
 }
