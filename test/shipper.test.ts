@@ -906,6 +906,43 @@ describe('memory', () => {
       bufferedBytes: 0,
     })
   })
+
+  it.each(['license', 'fields.max'])(
+    'reports lost events within the maximum number of fields of the %s',
+    async limit => {
+      await using shipping = await startShipping({ org: { license: { maxFields: 20 } } })
+      const { orgId, accessToken } = shipping.emulator
+      const shipper = shipping.ship({
+        maxBatchBytes: 65_536,
+        maxBufferedBytes: 2 ** 20,
+        maxRetryDelayMs: 50,
+        ...(limit === 'license' ? { limits: { orgId, accessToken } } : { fields: { max: 20 } }),
+      })
+      if (limit === 'license') await until(() => shipper.stats().limits?.readAt !== undefined, 'the license is read')
+      shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+      const trace = { trace_id: 'a'.repeat(32), span_id: 'b'.repeat(16), trace_flags: '01' }
+      const marks = { logferry: { cut: true, original_bytes: 1, sampling_rate: 0.5 } }
+      const fields = Object.fromEntries(range(20).map(n => [`field${n}`, n]))
+      for (const _ of range(2000)) {
+        for (const level of ['trace', 'debug', 'info', 'warn', 'error']) {
+          shipper.ship({ level, message: 'x'.repeat(900), ...trace, ...marks, ...fields })
+        }
+      }
+      shipping.emulator.faults.clear()
+      await shipper.close()
+      const { trace: lost } = shipper.stats().drops.memory ?? {}
+      const arrived = shipping.emulator.events('d')
+      expect(arrived.at(-1)).toMatchObject({
+        overflow: expect.stringContaining(`"logferry.dropped.memory.trace":${lost}`),
+      })
+      expect(shipper.stats().drops).toEqual({ memory: expect.anything() })
+      const paths = arrived.flatMap(event => [
+        ...Object.keys(event),
+        ...Object.keys(event.logferry ?? {}).map(name => `logferry.${name}`),
+      ])
+      expect(new Set(paths).size - 1).toBe(limit === 'license' ? 19 : 20) // without \`logferry\` itself
+    },
+  )
 })
 
 describe('close()', () => {

@@ -182,8 +182,16 @@ export class Limits {
       this.#budget?.spare(severity)
       return undefined
     }
+    if (kept < 1) {
+      const folded = this.#guard.fold(dataset, event, nonFinite)
+      return this.#marked(folded, kept, folded !== event, nonFinite)
+    }
+    return this.fold(dataset, event, nonFinite)
+  }
+
+  /** Returns the event with the fields folded for which the dataset has no room. */
+  fold(dataset: string, event: object, nonFinite: NonFinite): object {
     const folded = this.#guard.fold(dataset, event, nonFinite)
-    if (kept < 1) return this.#marked(folded, kept, folded !== event, nonFinite)
     return this.#noted(folded, folded !== event)
   }
 

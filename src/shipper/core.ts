@@ -287,9 +287,11 @@ export class Core {
     return [redacting, folding].filter(step => step !== undefined)
   }
 
-  /** Ships an event of the shipper's own. */
+  /** Ships an event of the shipper's own. Fields of which its dataset has no room go into the overflow field. */
   #shipOwn(dataset: string, event: object, severity: Severity): void {
-    const reason = this.intake.add(dataset, intakeEvent(event, severity, wallClockMs()))
+    const rules = this.license?.limits ?? this.fieldRules
+    const folded = rules?.fold(dataset, event, 'null') ?? event
+    const reason = this.intake.add(dataset, intakeEvent(folded, severity, wallClockMs()))
     if (reason !== undefined) this.intakeDrops.drop(reason, severity)
   }
 
