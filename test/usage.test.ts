@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { LoggerProvider } from '@opentelemetry/sdk-logs'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import winston from 'winston'
 import type { Shipper, ShipperOptions } from '../src/index.ts'
 import { LogferryLogRecordProcessor } from '../src/otel.ts'
@@ -153,6 +153,23 @@ describe('reportUsageEveryMs', () => {
     const reports = shipping.emulator.events('d').filter(({ message }) => String(message).startsWith('logferry: '))
     expect(reports).toMatchObject([{ logferry: { usage: { events: 2 } } }])
     expect(shipper.stats()).toMatchObject({ accepted: 102, pending: 0 })
+  })
+
+  it('ships what was counted so far when a billing period begins', async () => {
+    await using shipping = await startShipping()
+    const { orgId, accessToken } = shipping.emulator
+    const shipper = shipping.ship({ reportUsageEveryMs: 60_000, limits: { orgId, accessToken, refreshMs: 1000 } })
+    await vi.waitFor(() => expect(shipper.stats().limits?.readAt).toBeDefined(), 5000)
+    for (let i = 0; i < 10; i++) shipper.ship({ level: 'info', message: `order ${i} placed` })
+    const [billingPeriodStart, billingPeriodEnd] = [-1000, 86_400_000].map(ms =>
+      new Date(Date.now() + ms).toISOString(),
+    )
+    shipping.emulator.changeOrg({ license: { billingPeriodStart, billingPeriodEnd } })
+    await vi.waitFor(() => expect(shipper.usage().events).toBe(0), 5000)
+    shipper.ship({ level: 'info', message: 'after' })
+    await shipper.close()
+    const reports = shipping.emulator.events('d').filter(({ logferry }) => logferry !== undefined)
+    expect(reports).toMatchObject([{ logferry: { usage: { events: 10 } } }, { logferry: { usage: { events: 1 } } }])
   })
 
   it('ships the last report when a transport is removed', async () => {

@@ -159,7 +159,7 @@ export class Core {
         redaction,
         fields,
         topStatements: meter && (() => namesOf(meter.usage(3).statements)),
-        onNewPeriod: meter && (() => meter.restart()),
+        onNewPeriod: meter && (() => this.#countAnew(meter)),
         onLimit: () => void this.rateExchange?.join(),
       })
     this.license?.start()
@@ -269,6 +269,12 @@ export class Core {
       takePeriod: maxStatements => meter.takePeriod(maxStatements),
       ship: (dataset, event) => this.#shipOwn(dataset, event, severityOfLevel('info')),
     })
+  }
+
+  /** Ships the report that is due later first, because it could not tell what was counted so far. */
+  #countAnew(meter: UsageMeter): void {
+    this.usageReports?.shipNow()
+    meter.restart()
   }
 
   /** Ships an event that sums up the events dropped for lack of memory, to a dataset that the service takes now. */
