@@ -84,10 +84,7 @@ export class TextMask {
     if (nameless !== undefined) return nameless
     const start = text.length > maxExamined ? text.slice(0, maxExamined) : text // the rest is cut anyway
     if (!start.includes(endOfCutMark)) return this.#maskPart(text, replace)
-    if (start.length > this.#searchable(start)) {
-      this.isCut = true
-      return `... [${text.length} more characters]`
-    }
+    if (start.length > this.#searchable(start)) return this.#cutAway(text)
     this.#left -= start.length
     // The application may have logged the mark itself, in the midst of what a pattern matches.
     const spans = this.#spansIn(start).filter(span => start.slice(span.start, span.end).includes(endOfCutMark))
@@ -112,6 +109,7 @@ export class TextMask {
       this.#left -= text.length
       return text
     }
+    if (max === 0 && text !== '') return this.#cutAway(text) // at once: an event may have 100,000 texts, and a shipper 100 patterns
     const { head, end, more } = this.#examined(text, max)
     const spans = this.#spansIn(head).filter(({ start }) => start < end)
     let masked = ''
@@ -122,6 +120,12 @@ export class TextMask {
     }
     if (more === 0) return spans.length === 0 ? text : masked + head.slice(at)
     return `${masked}${head.slice(at, Math.max(end, at))}... [${more} more characters]`
+  }
+
+  /** Returns the mark of a cut in place of a text that may not be searched. */
+  #cutAway(text: string): string {
+    this.isCut = true
+    return `... [${text.length} more characters]`
   }
 
   /**

@@ -23,6 +23,21 @@ it.each([
   expect(masked.at(-1)).toBe(`... [${text.length} more characters]`)
 })
 
+it('texts beyond that bound are not searched at all, because there may be many, and many patterns', () => {
+  let searches = 0
+  const pattern = Object.assign(/secret/g, { test: () => ++searches < 0 })
+  const mask = new TextMask([pattern])
+  mask.begin()
+  for (let i = 0; i < 100; i++) mask.mask('x'.repeat(60_000), () => '')
+  const before = searches
+  expect(mask.mask('short', () => '')).toBe('... [5 more characters]')
+  expect(searches).toBe(before)
+  const empty = new TextMask([/x*/g])
+  empty.begin()
+  for (let i = 0; i < 100; i++) empty.mask('y'.repeat(60_000), () => '')
+  expect(empty.mask('', () => '')).toBe('')
+})
+
 describe('patterns that take time in proportion to the square of the length', () => {
   const slow = [/\S+@\S+/g, /[\w.]+@[\w.]+/g]
   const textsOf = (texts: readonly string[], patterns: readonly RegExp[]) => {
