@@ -155,6 +155,19 @@ describe('reportUsageEveryMs', () => {
     expect(shipper.stats()).toMatchObject({ accepted: 102, pending: 0 })
   })
 
+  it('redacts a report before a part of it becomes one text', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({
+      reportUsageEveryMs: 1000,
+      fields: { asText: ['logferry.usage'] },
+      redact: ['text'],
+    })
+    shipper.ship({ level: 'info', message: 'm' })
+    await shipper.close()
+    const [, report] = shipping.emulator.events('d') as unknown as [object, { logferry: { usage: string } }]
+    expect(JSON.parse(report.logferry.usage).statements).toMatchObject([{ text: '[redacted]', events: 1 }])
+  })
+
   it('ships what was counted so far when a billing period begins', async () => {
     await using shipping = await startShipping()
     const { orgId, accessToken } = shipping.emulator

@@ -1,6 +1,7 @@
 import { Channels } from '../accounting/channels.ts'
 import { DatasetTotals } from '../accounting/dataset-totals.ts'
 import { Diagnostics, publishedNames } from '../accounting/diagnostics.ts'
+import type { IntakeDropReason } from '../accounting/drop-reasons.ts'
 import { Ledger } from '../accounting/ledger.ts'
 import { type Severity, severityOfLevel } from '../accounting/severity.ts'
 import { Compression } from '../delivery/compression.ts'
@@ -26,7 +27,7 @@ import type { AsSent } from './intake/event-fields.ts'
 import { IdentifiedIntake } from './intake/identified-intake.ts'
 import { Intake } from './intake/intake.ts'
 import { IntakeDrops } from './intake/intake-drops.ts'
-import { type HoldingStep, intakeEvent } from './intake/intake-event.ts'
+import { type HoldingStep, type IntakeEvent, intakeEvent, replaceFields } from './intake/intake-event.ts'
 import { type NoiseControl, openNoiseControl } from './intake/noise-control.ts'
 import { asSentBy, shapingOf } from './intake/shaping.ts'
 import { type License, openLicense } from './license-limits.ts'
@@ -73,6 +74,8 @@ export class Core {
   readonly receipts: Receipts
   readonly instruments: Instruments | undefined
   readonly #redaction: Redaction | undefined
+  /** The steps that keep to the application's rules for fields. */
+  readonly #fieldSteps: readonly HoldingStep[]
   readonly #atExit: ShipperAtExit
 
   constructor(options: ResolvedOptions) {
@@ -145,6 +148,7 @@ export class Core {
     const fields = options.fields && fieldRulesOf(options.fields, { options, diagnostics, altered })
     const meter = options.countUsage ? openUsageMeter(redaction) : undefined
     this.fieldRules = fields
+    this.#fieldSteps = this.#fieldStepsOf(fields)
     this.usageMeter = meter
     this.usageReports = meter && this.#openReports(meter)
     this.license =
@@ -180,7 +184,7 @@ export class Core {
         atExit: this.#atExit,
       },
       altered,
-      [...this.noise.steps, ...this.#fieldSteps(fields)],
+      [...this.noise.steps, ...this.#fieldSteps],
     )
     this.receipts = new Receipts({ batchQueue, whyWaiting: () => delivery.whyWaiting(monotonicMs()) })
     diagnostics.add('delivered', delivered => this.datasetTotals.onDelivered(delivered))
@@ -285,20 +289,31 @@ export class Core {
   }
 
   /** Returns the steps that keep to the application's rules for fields. With a license, the license applies the rules. */
-  #fieldSteps(fields: FieldRules | undefined): HoldingStep[] {
+  #fieldStepsOf(fields: FieldRules | undefined): HoldingStep[] {
     if (fields === undefined) return []
     const { maxEventBytes } = this.options
     const redacting = this.#redaction && redactStep(this.#redaction, maxEventBytes, this.altered)
-    const folding = this.license === undefined ? fieldStep(fields, this.#redaction) : undefined
+    const folding = this.options.limits === undefined ? fieldStep(fields, this.#redaction) : undefined
     return [redacting, folding].filter(step => step !== undefined)
   }
 
-  /** Ships an event of the shipper's own. Fields of which its dataset has no room go into the overflow field. */
+  /** Ships an event of the shipper's own. */
   #shipOwn(dataset: string, event: object, severity: Severity): void {
-    const rules = this.license?.limits ?? this.fieldRules
-    const folded = rules?.fold(dataset, event, 'null') ?? event
-    const reason = this.intake.add(dataset, intakeEvent(folded, severity, wallClockMs()))
+    const intake = intakeEvent(event, severity, wallClockMs())
+    const reason = this.#foldOwn(dataset, intake) ?? this.intake.add(dataset, intake)
     if (reason !== undefined) this.intakeDrops.drop(reason, severity)
+  }
+
+  /** Folds the fields of which the dataset has no room. Returns the reason to drop the event if that fails. */
+  #foldOwn(dataset: string, intake: IntakeEvent): IntakeDropReason | undefined {
+    try {
+      for (const step of this.#fieldSteps) step(intake, dataset)
+      const folded = this.license?.limits.fold(dataset, intake.event, 'null') ?? intake.event
+      if (folded !== intake.event) replaceFields(intake, folded)
+      return undefined
+    } catch (error) {
+      return this.#redaction?.isFailure(error) === true ? 'redact' : 'error'
+    }
   }
 
   /** Removes every secret of the shipper that a text from outside may repeat. */
