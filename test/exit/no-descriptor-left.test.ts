@@ -137,10 +137,10 @@ describe.skipIf(isWindows)('a process with more shippers than files that it may 
     await using emulator = await startEmulator()
     const source = `
       import { createShipper } from 'logferry'
-      const shippers = Array.from({ length: 200 }, () => createShipper({ exitTimeoutMs: ${enoughMs} }))
+      const shippers = Array.from({ length: 120 }, () => createShipper({ exitTimeoutMs: ${enoughMs} }))
       for (const [n, shipper] of shippers.entries()) shipper.on('warning', () => {}).ship({ n })`
     expect((await runWithFewFiles(source, emulator)).code).toBe(0)
-    expect(inOrder(emulator.events('d').map(({ n }) => n as number))).toEqual(upTo(200))
+    expect(inOrder(emulator.events('d').map(({ n }) => n as number))).toEqual(upTo(120))
   })
 })
 
