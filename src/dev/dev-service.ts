@@ -251,6 +251,7 @@ export class DevService {
       admit: request => this.#guard.refuseIngest(request),
       ingestOf: exchange => this.#otlp.ingestOf(exchange),
       answer: exchange => this.#otlp.discard(exchange),
+      finish: (exchange, ending) => this.#otlp.finish(exchange, ending),
       onOpened: (entry, request) => this.#trail.opened(entry, request),
       onRead: ingest => this.#trail.read(ingest),
       onStored: ingest => this.#stored(ingest),

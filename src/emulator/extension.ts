@@ -21,6 +21,8 @@ export interface Extension {
   ingestOf(exchange: Exchange): { dataset: string; protocol: IngestProtocol } | undefined
   /** Answers a request for a path that only the extension knows. */
   answer(exchange: Exchange): Promise<Ending | undefined>
+  /** Returns the ending of a request as the client expects it, if it speaks another protocol. */
+  finish(exchange: Exchange, ending: Ending): Promise<Ending>
   onOpened(entry: RequestEntry, request: IncomingMessage): void
   /** Called when the body of an ingest request was read, before limits and faults apply. */
   onRead(ingest: Ingest): void

@@ -66,7 +66,8 @@ export class Service {
 
   async end(exchange: Exchange): Promise<Ending> {
     try {
-      return await this.#end(exchange)
+      const ending = await this.#end(exchange)
+      return this.#extension === undefined ? ending : await this.#extension.finish(exchange, ending)
     } catch (error) {
       // The most likely cause is a function of the test, such as a predicate.
       return refusal(500, 'emulator-failed', error instanceof Error ? error.message : String(error))

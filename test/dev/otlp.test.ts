@@ -5,7 +5,7 @@ import { SeverityNumber } from '@opentelemetry/api'
 import { OTLPLogExporter as JsonExporter } from '@opentelemetry/exporter-logs-otlp-http'
 import { OTLPLogExporter as ProtobufExporter } from '@opentelemetry/exporter-logs-otlp-proto'
 import { resourceFromAttributes } from '@opentelemetry/resources'
-import { LoggerProvider, SimpleLogRecordProcessor } from '@opentelemetry/sdk-logs'
+import { BatchLogRecordProcessor, LoggerProvider, SimpleLogRecordProcessor } from '@opentelemetry/sdk-logs'
 import { describe, expect, it } from 'vitest'
 import { eventsOfOtlp } from '../../src/dev/intake/otlp-logs.ts'
 import type { OtlpFormat } from '../../src/dev/intake/otlp-request.ts'
@@ -174,6 +174,54 @@ describe('OTLP', () => {
     expect(JSON.parse(answer.body).message).toMatch(/: LogRecord\.severity_number has a value of another type$/)
   })
 
+  it('by a real exporter in JSON is stored as a whole if an integer does not fit into 64 bits', async () => {
+    const exporter = new JsonExporter({ url: `${dev.url}/v1/logs` })
+    const provider = new LoggerProvider({ processors: [new BatchLogRecordProcessor({ exporter })] })
+    provider.getLogger('sizes').emit({ body: 'beside a large integer' })
+    const attributes = { huge: 1e21, above: 2 ** 63, lowest: -(2 ** 63), list: [1e300] }
+    provider.getLogger('sizes').emit({ body: 'a large integer', attributes })
+    await provider.shutdown()
+    const { events } = await dev.events({ q: '"a large integer"' })
+    expect(events.map(({ message }) => message).sort()).toEqual(['a large integer', 'beside a large integer'])
+    const [large] = events.filter(({ message }) => message === 'a large integer')
+    expect(JSON.parse(large?.line as string).attributes).toEqual({ ...attributes, lowest: '-9223372036854775808' })
+  })
+
+  it.each([
+    ['bytes', { bytesValue: 'AAH/' }, 'AAH/'],
+    ['a number that JSON does not have', { doubleValue: 'NaN' }, 'NaN'],
+    ['a large integer', { intValue: '9007199254740993' }, '9007199254740993'],
+  ])('with %s as its body has a body and no message, as by our own exporter', (_, value, body) => {
+    const logRecords = [{ body: value }]
+    const request = Buffer.from(JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }))
+    expect([...eventsOfOtlp(request, 'json')]).toEqual([{ level: 'info', body }])
+  })
+
+  it('that is refused is answered with a Status in the format of the request', async () => {
+    const message = 'the body is not an OTLP export request for logs in '
+    const json = await otlp('{', 'application/json')
+    expect(json).toMatchObject({ status: 400, headers: { 'content-type': 'application/json' } })
+    expect(JSON.parse(json.body)).toEqual({ message: `${message}JSON` })
+    const protobuf = await otlp('zzzz', 'application/x-protobuf')
+    expect(protobuf).toMatchObject({ status: 400, headers: { 'content-type': 'application/x-protobuf' } })
+    expect(protobuf.body).toBe(statusOf(`${message}Protocol Buffers`))
+  })
+
+  it('that a fault or the check of the token refuses is answered with a Status, too', async () => {
+    await using own = await startDev(['--fault', 'status=503'])
+    const headers = { 'content-type': 'application/x-protobuf' }
+    const faulty = await own.raw('/v1/logs', { method: 'POST', headers, body: '' })
+    expect(faulty).toMatchObject({ status: 503, headers, body: statusOf('a fault made the status 503') })
+    const foreign = await own.raw('/v1/traces', {
+      method: 'POST',
+      headers: { ...headers, host: 'collector' },
+      body: '',
+    })
+    expect(foreign).toMatchObject({ status: 403, headers })
+    const remedy = 'set OTEL_EXPORTER_OTLP_HEADERS to Authorization=Bearer%20<token>'
+    expect(foreign.body).toBe(statusOf(`OTLP from another machine needs the token: ${remedy}`))
+  })
+
   it('whose events would together be far larger than the request is refused, before they take memory', async () => {
     const attributes = [{ key: 'x', value: { stringValue: 'x'.repeat(1_000_000) } }]
     const scopeLogs = [{ logRecords: Array.from({ length: 20_000 }, () => ({})) }]
@@ -219,7 +267,7 @@ describe('OTLP', () => {
     expect(refused.length + answers.filter(({ status }) => status === 200).length).toBe(12)
     expect(refused[0]).toMatchObject({
       headers: { 'retry-after': '1' },
-      body: expect.stringContaining('too-many-bodies'),
+      body: expect.stringMatching(/^\{"message":".+"\}$/),
     })
     for (let again = 0; again < 5; again++) expect((await send()).status).toBe(200)
   })
@@ -290,4 +338,9 @@ function field(tag: number, content: Uint8Array): Uint8Array {
     if (rest <= 0x7f) break
   }
   return Buffer.concat([Buffer.from([tag, ...length]), content])
+}
+
+/** Returns a `Status` of gRPC with a message of less than 128 bytes. */
+function statusOf(message: string): string {
+  return `\x12${String.fromCharCode(message.length)}${message}`
 }

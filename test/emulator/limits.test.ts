@@ -62,6 +62,7 @@ const reader: Extension = {
   admit: () => undefined,
   ingestOf: () => undefined,
   answer: async () => undefined,
+  finish: async (_, ending) => ending,
   onOpened: () => {},
   onRead: () => {},
   onStored: async () => {},

@@ -1,4 +1,4 @@
-import { create, toBinary, toJsonString } from '@bufbuild/protobuf'
+import { create, type DescMessage, toBinary, toJsonString } from '@bufbuild/protobuf'
 import { bareObject } from '../../record/bare-object.ts'
 import { nestAttributes } from '../../record/nested.ts'
 import { type OtelLogRecord, otelToEvent, recordTime } from '../../record/otel-to-event.ts'
@@ -37,24 +37,34 @@ export function* eventsOfOtlp(body: Buffer, format: OtlpFormat): Generator<OtlpE
   }
 }
 
-/** Returns the answer to an export request. An answer without rejected records is an empty message. */
+/** Returns the body of the answer to an export request. An answer without rejected records is an empty message. */
 export function otlpResponse(format: OtlpFormat, rejected: number, reason: string): Uint8Array | string {
   const { response } = schemas[format]
   const partialSuccess = { rejectedLogRecords: BigInt(rejected), errorMessage: reason }
-  const message = create(response, (rejected === 0 ? {} : { partialSuccess }) as never)
-  return format === 'json' ? toJsonString(response, message) : toBinary(response, message)
+  return encoded(response, format, rejected === 0 ? {} : { partialSuccess })
+}
+
+/** Returns the body of the answer to a refused request: the message `Status` of gRPC. */
+export function otlpStatus(format: OtlpFormat, message: string): Uint8Array | string {
+  return encoded(schemas[format].status, format, { message })
+}
+
+function encoded(schema: DescMessage, format: OtlpFormat, fields: object): Uint8Array | string {
+  const message = create(schema, fields as never)
+  return format === 'json' ? toJsonString(schema, message) : toBinary(schema, message)
 }
 
 function eventOf(record: LogRecord, resource: object | undefined, scope: object | undefined): OtlpEvent {
   const hrTimeObserved = hrTimeOf(record.observedTimeUnixNano)
   const hrTime = record.timeUnixNano === 0n ? hrTimeObserved : hrTimeOf(record.timeUnixNano)
+  const body = plainValue(record.body)
   const readable: OtelLogRecord = {
     hrTime,
     hrTimeObserved: record.observedTimeUnixNano === 0n ? hrTime : hrTimeObserved,
     spanContext: { traceId: hexOf(record.traceId), spanId: hexOf(record.spanId), traceFlags: record.flags & 0xff },
     severityText: record.severityText,
     severityNumber: record.severityNumber,
-    body: plainValue(record.body),
+    body,
     eventName: record.eventName,
     resource: { attributes: {} },
     instrumentationScope: { name: '' },
@@ -63,7 +73,10 @@ function eventOf(record: LogRecord, resource: object | undefined, scope: object 
   }
   const time = recordTime(readable)
   const isTimed = time[0] !== 0 || time[1] !== 0
-  return present({ _time: isTimed ? formatNanoTime(time) : undefined, ...otelToEvent(readable), resource, scope })
+  const event = { _time: isTimed ? formatNanoTime(time) : undefined, ...otelToEvent(readable), resource, scope }
+  // A text that stands for bytes or for a number is no message.
+  const isValue = typeof body === 'string' && record.body?.value.case !== 'stringValue'
+  return present(isValue ? { ...event, message: undefined, body } : event)
 }
 
 /**

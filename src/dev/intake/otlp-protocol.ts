@@ -72,6 +72,20 @@ export class Otlp {
     return emptyAnswer(request)
   }
 
+  /**
+   * Returns the answer to a refused request as a client of OTLP reads it: a `Status` in the format of the request.
+   *
+   * @see https://opentelemetry.io/docs/specs/otlp/#failures
+   */
+  async finish({ entry, request }: Exchange, ending: Ending): Promise<Ending> {
+    const { kind } = ending
+    if (kind === 'reset' || ending.status < 400 || signalOf(entry.method, entry.path) === undefined) return ending
+    const { otlpStatus } = await loadDecoder()
+    const format = formatOf(request)
+    const headers = { ...ending.headers, 'content-type': typeOf(format) }
+    return { ...ending, headers, body: otlpStatus(format, ending.reason ?? '') }
+  }
+
   #admit(exchange: Exchange): Answer | undefined {
     const admitted = this.#deps.admit(exchange)
     if ('kind' in admitted) return admitted
@@ -86,6 +100,10 @@ function signalOf(method: string, path: string): string | undefined {
 
 function formatOf(request: IncomingMessage): OtlpFormat {
   return mediaTypeOf(request) === protobufType ? 'protobuf' : 'json'
+}
+
+function typeOf(format: OtlpFormat): string {
+  return format === 'json' ? 'application/json' : protobufType
 }
 
 async function bodyEventsOf(ingest: Ingest, maxRequestEvents: number): Promise<BodyEvents | BodyProblem | Answer> {
@@ -133,7 +151,7 @@ async function logsAnswer({ request, failures }: Ingest): Promise<Answer> {
   return {
     kind: 'answer',
     status: 200,
-    headers: { 'content-type': format === 'json' ? 'application/json' : protobufType },
+    headers: { 'content-type': typeOf(format) },
     body: otlpResponse(format, failures.length, reason),
     reason,
   }

@@ -83,17 +83,30 @@ function noRequestInJson(where = ''): OtlpProblem {
   return new OtlpProblem(400, `the body is not an OTLP export request for logs in JSON${where}`)
 }
 
+/** Half a character, or an integer that may not fit into 64 bits. */
+const unreadable = /\\u[dD][89a-fA-F]|"int(?:V|_v)alue"\s*:\s*-?[\d.]*(?:[eE]|\d{19})/
+
 /**
- * Parses JSON. A text that ends within a character, as `slice` leaves it, becomes valid: the decoder would refuse the
- * whole request.
+ * Parses JSON. The decoder would refuse the whole request for one of these values:
+ *
+ * - A text that ends within a character, as `slice` leaves it. It becomes valid.
+ * - An integer that does not fit into 64 bits, such as the `1e21` of exporters in JavaScript. It becomes a double.
  */
 function parsed(text: string): JsonValue {
   try {
-    if (!/\\u[dD][89a-fA-F]/.test(text)) return JSON.parse(text)
-    return JSON.parse(text, (_, value) => (typeof value === 'string' ? value.toWellFormed() : value))
+    return unreadable.test(text) ? JSON.parse(text, (_, value) => readable(value)) : JSON.parse(text)
   } catch {
     throw noRequestInJson()
   }
+}
+
+function readable(value: JsonValue): JsonValue {
+  if (typeof value === 'string') return value.toWellFormed()
+  if (!isJsonObject(value)) return value
+  const integer = value.intValue ?? value.int_value
+  const isTooLarge =
+    Number.isInteger(integer) && BigInt.asIntN(64, BigInt(integer as number)) !== BigInt(integer as number)
+  return isTooLarge ? { doubleValue: integer as number } : value
 }
 
 /** Puts a number in place of each record of a request, and returns the records by these numbers. */

@@ -78,6 +78,7 @@ function messagesOf(idType: Type, recordType: Type | 'LogRecord'): Messages {
     ArrayValue: { values: many(1, 'AnyValue') },
     KeyValueList: { values: many(1, 'KeyValue') },
     Response: { partial_success: one(1, 'PartialSuccess') },
+    Status: { message: one(2, Type.STRING) },
     PartialSuccess: { rejected_log_records: one(1, Type.INT64), error_message: one(2, Type.STRING) },
   }
 }
@@ -87,6 +88,8 @@ export interface OtlpSchema {
   readonly request: DescMessage
   readonly record: DescMessage
   readonly response: DescMessage
+  /** The error of a refused request. OTLP does not use its other fields. */
+  readonly status: DescMessage
 }
 
 export function otlpSchema(format: 'protobuf' | 'json'): OtlpSchema {
@@ -110,7 +113,12 @@ export function otlpSchema(format: 'protobuf' | 'json'): OtlpSchema {
     })),
   })
   const registry = createFileRegistry(file, () => undefined)
-  return { request: messageOf('Request'), record: messageOf('LogRecord'), response: messageOf('Response') }
+  return {
+    request: messageOf('Request'),
+    record: messageOf('LogRecord'),
+    response: messageOf('Response'),
+    status: messageOf('Status'),
+  }
 
   function messageOf(name: string): DescMessage {
     return registry.getMessage(`${packageName}.${name}`) as DescMessage
