@@ -49,6 +49,11 @@ export function validTraceIds(spanContext: unknown): TraceIds | undefined {
   return isId(ids?.traceId, noTraceId) && isId(ids?.spanId, noSpanId) ? (ids as TraceIds) : undefined
 }
 
+/** True for the id of a trace: it has the right length and is not all zeros. */
+export function isTraceId(id: string): boolean {
+  return isId(id, noTraceId)
+}
+
 function isId(id: unknown, none: string): boolean {
   return typeof id === 'string' && id.length === none.length && id !== none
 }

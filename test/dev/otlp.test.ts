@@ -197,6 +197,12 @@ describe('OTLP', () => {
     expect([...eventsOfOtlp(request, 'json')]).toEqual([{ level: 'info', body }])
   })
 
+  it('with a trace and no span keeps the trace', () => {
+    const logRecords = [{ traceId: traceId.toUpperCase() }, { traceId: '0'.repeat(32) }, { traceId: 'ab' }]
+    const request = Buffer.from(JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }))
+    expect([...eventsOfOtlp(request, 'json')].map(({ trace_id }) => trace_id)).toEqual([traceId, undefined, undefined])
+  })
+
   it('that is refused is answered with a Status in the format of the request', async () => {
     const message = 'the body is not an OTLP export request for logs in '
     const json = await otlp('{', 'application/json')

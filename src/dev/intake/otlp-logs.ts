@@ -3,6 +3,7 @@ import { bareObject } from '../../record/bare-object.ts'
 import { nestAttributes } from '../../record/nested.ts'
 import { type OtelLogRecord, otelToEvent, recordTime } from '../../record/otel-to-event.ts'
 import { formatNanoTime } from '../../record/timestamp.ts'
+import { isTraceId } from '../../record/trace-context.ts'
 import {
   type AnyValue,
   decodeRequest,
@@ -58,10 +59,11 @@ function eventOf(record: LogRecord, resource: object | undefined, scope: object 
   const hrTimeObserved = hrTimeOf(record.observedTimeUnixNano)
   const hrTime = record.timeUnixNano === 0n ? hrTimeObserved : hrTimeOf(record.timeUnixNano)
   const body = plainValue(record.body)
+  const traceId = hexOf(record.traceId)
   const readable: OtelLogRecord = {
     hrTime,
     hrTimeObserved: record.observedTimeUnixNano === 0n ? hrTime : hrTimeObserved,
-    spanContext: { traceId: hexOf(record.traceId), spanId: hexOf(record.spanId), traceFlags: record.flags & 0xff },
+    spanContext: { traceId, spanId: hexOf(record.spanId), traceFlags: record.flags & 0xff },
     severityText: record.severityText,
     severityNumber: record.severityNumber,
     body,
@@ -73,7 +75,13 @@ function eventOf(record: LogRecord, resource: object | undefined, scope: object 
   }
   const time = recordTime(readable)
   const isTimed = time[0] !== 0 || time[1] !== 0
-  const event = { _time: isTimed ? formatNanoTime(time) : undefined, ...otelToEvent(readable), resource, scope }
+  const event: OtlpEvent = {
+    _time: isTimed ? formatNanoTime(time) : undefined,
+    ...otelToEvent(readable),
+    resource,
+    scope,
+  }
+  if (isTraceId(traceId)) event.trace_id = traceId // the span context of an SDK has no trace without a span, a record may
   // A text that stands for bytes or for a number is no message.
   const isValue = typeof body === 'string' && record.body?.value.case !== 'stringValue'
   return present(isValue ? { ...event, message: undefined, body } : event)
