@@ -35,6 +35,8 @@ describe('the script for bash', () => {
   it.each([
     [['em'], 'emulator'],
     [['--v'], '--version'],
+    [['help', 'em'], 'emulator'],
+    [['help', 'spool', '']],
     [['spool', ''], 'ls', 'show', 'verify', 'export', 'send', 'resend-rejected'],
     [['spool', 's'], 'send', 'show'],
     [['dev', '--', 'node', 'a'], 'a file', 'a spool'],
@@ -88,6 +90,7 @@ it.runIf(isThere('fish'))('fish offers commands, options, choices, directories a
     return rows.map(row => row.split('\t')[0])
   }
   expect(offered('logferry em')).toEqual(['emulator'])
+  expect(offered('logferry help em')).toEqual(['emulator'])
   expect(offered('logferry spool s')).toEqual(['send', 'show'])
   expect(offered('logferry pipe --form')).toEqual(['--format'])
   expect(offered('logferry pipe --format ')).toEqual(['auto', 'json', 'text'])

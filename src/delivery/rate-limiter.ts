@@ -54,6 +54,11 @@ const refusedByChance = 0.03
  * If the slots of all processes are further apart than `maxSlotMs`, so few are in a window that it would cost more than it saves.
  */
 const leftOut = { factor: 0.4, fromMs: 15, maxApartMs: 8000, maxSlotMs: 150, partOfStart: 0.1 }
+/**
+ * Maximum delay of a request after its slot, in milliseconds, where the slots of all processes are further apart than
+ * `leftOut.maxSlotMs`. After a longer delay, the service often counts the request in the next window, which is full without it.
+ */
+const maxLateIfFewMs = 200
 /** Number of processes between which a limit is divided for the first rate of each. */
 const usualProcesses = 40
 /** Part of one share that a newcomer takes from the processes that share the limit. */
@@ -520,13 +525,18 @@ export class RateLimiter {
     if (this.#perSecond(nowMs) === Number.POSITIVE_INFINITY) return Number.NEGATIVE_INFINITY
     // If processes share the limit and take no turns, others use the starts that this process missed.
     const isLost = this.isShared(nowMs) && this.#turnInForce(nowMs) === undefined
-    const owedFromMs = this.#isIdle ? wantedMs : nowMs - (isLost ? catchUpMs : windowMs)
+    const owedFromMs = this.#isIdle ? wantedMs : nowMs - (isLost ? catchUpMs : this.#maxLateMs)
     let slotMs = Math.max(this.#nextMs(nowMs), owedFromMs, this.#askedUntilMs)
     if (this.#lease !== undefined) slotMs = this.#lease.nextMs(slotMs - (this.#isIdle ? catchUpMs : 0))
     else if (this.#firstAnswerAtMs === undefined) slotMs = Math.max(slotMs, this.#lastStartMs + firstAnswerMs)
     const maxInWindow = this.#lease?.maxPerSecond ?? Math.max(Math.ceil(this.#allowed / usedPartOfLimit - 0.001), 1)
     const freeMs = this.#window.fewerAtMs(nowMs, maxInWindow)
     return freeMs > nowMs ? Math.max(slotMs, freeMs) : slotMs
+  }
+
+  get #maxLateMs(): number {
+    const areFew = this.#lease !== undefined && this.#lease.slotMs > leftOut.maxSlotMs
+    return areFew && this.hasStarted ? maxLateIfFewMs : windowMs
   }
 
   /**

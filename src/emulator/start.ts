@@ -36,7 +36,7 @@ export async function startExtended(options: EmulatorOptions, extension?: Extens
     // If an answer cannot be written, the connection is closed, so that the client does not wait forever.
     serve(service, connections, request, response, extension).catch(() => request.socket.destroy())
   })
-  await listen(server, settings)
+  await listen(server, settings, extension === undefined ? 'the emulator' : 'the service')
   const { port } = server.address() as AddressInfo
   return new Emulator(service, server, connections, { url: urlOf(settings, port), port })
 }
@@ -80,14 +80,14 @@ function createServer({ tls }: Settings, maxHeaderSize: number | undefined): Ser
   }
 }
 
-async function listen(server: Server, { host, port }: Settings): Promise<void> {
+async function listen(server: Server, { host, port }: Settings, subject: string): Promise<void> {
   server.listen(port, host)
   try {
     await once(server, 'listening')
   } catch (cause) {
     const { code = '' } = cause as NodeJS.ErrnoException
     const place = port === 0 ? host : `port ${port} of ${host}`
-    throw new Error(`the emulator cannot listen on ${place}: ${listenReasons.get(code) ?? code}`, { cause })
+    throw new Error(`${subject} cannot listen on ${place}: ${listenReasons.get(code) ?? code}`, { cause })
   }
 }
 

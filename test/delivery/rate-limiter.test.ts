@@ -455,6 +455,19 @@ describe('with a lease', () => {
     expect(starts(pace, 1, 600, () => lateMs.shift() ?? 0)).toEqual([1, 110, 230, 300, 400, 500])
   })
 
+  it.each([
+    [500, 190, [0, 690, 1000]],
+    [500, 210, [0, 1000]],
+  ])(
+    'with slots %d ms apart, a start may be up to 200 ms late; this one would be %d ms late',
+    (slotMs, lateMs, expected) => {
+      const pace = paced(100)
+      pace.setLease({ ...every(slotMs), slotMs })
+      const delays = [lateMs]
+      expect(starts(pace, 0, 1100, () => delays.shift() ?? 0)).toEqual(expected)
+    },
+  )
+
   it('slots that are announced again with slightly different times are used once', () => {
     const pace = paced(100)
     pace.setLease(every(100))

@@ -5,7 +5,7 @@ import { type CompletedCommand, lastWord, topCommands } from './completed-comman
 export function bashScript(commands: readonly CompletedCommand[]): string {
   const tops = topCommands(commands)
   const groups = tops.filter(({ members }) => members.length > 0)
-  const known = [...groups.map(({ name }) => name), ...commands.map(({ words }) => words)]
+  const known = ['help', ...groups.map(({ name }) => name), ...commands.map(({ words }) => words)]
   return `# Completes logferry in bash:  source <(logferry completion bash)
 
 _logferry() {
@@ -28,6 +28,7 @@ _logferry() {
 ${commands.flatMap(valueCases).join('\n')}
   esac
   case "$path" in
+    help) ((COMP_CWORD > 2)) || _logferry_words "$cur" '${tops.map(({ name }) => name).join(' ')}' '' ;;
     '') ((COMP_CWORD > 1)) || _logferry_words "$cur" '${[...tops.map(({ name }) => name), 'help'].join(' ')}' '--help --version' ;;
 ${groups.map(({ name, members }) => `    ${quoted(name)}) ((COMP_CWORD > 2)) || _logferry_words "$cur" '${members.map(lastWord).join(' ')}' --help ;;`).join('\n')}
 ${commands.map(commandCase).join('\n')}

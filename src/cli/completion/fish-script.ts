@@ -5,6 +5,7 @@ import { type CompletedCommand, lastWord, topCommands } from './completed-comman
 export function fishScript(commands: readonly CompletedCommand[]): string {
   const tops = topCommands(commands)
   const isFirst = "-n '__fish_use_subcommand'"
+  const isAfterHelp = `-n ${quoted(`__fish_seen_subcommand_from help; and not __fish_seen_subcommand_from ${tops.map(({ name }) => name).join(' ')}`)}`
   const lines = [
     '# Completes logferry in fish:  logferry completion fish > ~/.config/fish/completions/logferry.fish',
     '',
@@ -12,7 +13,9 @@ export function fishScript(commands: readonly CompletedCommand[]): string {
     `complete -c logferry ${isFirst} -l version -s v -d 'show the version of logferry'`,
     "complete -c logferry -l help -s h -d 'show the help'",
     `complete -c logferry ${isFirst} -a help -d 'show the help of a command'`,
-    ...tops.map(({ name, summary }) => `complete -c logferry ${isFirst} -a ${name} -d ${quoted(summary)}`),
+    ...[isFirst, isAfterHelp].flatMap(condition =>
+      tops.map(({ name, summary }) => `complete -c logferry ${condition} -a ${name} -d ${quoted(summary)}`),
+    ),
     ...tops.flatMap(({ name, members }) => {
       const others = members.map(lastWord).join(' ')
       const condition = quoted(`__fish_seen_subcommand_from ${name}; and not __fish_seen_subcommand_from ${others}`)

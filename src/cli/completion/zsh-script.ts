@@ -6,6 +6,7 @@ export function zshScript(commands: readonly CompletedCommand[]): string {
   const tops = topCommands(commands)
   const groups = tops.filter(({ members }) => members.length > 0)
   const single = commands.filter(({ words }) => !words.includes(' '))
+  const topNames = tops.map(({ name, summary }) => described(name, summary)).join('\n')
   return `#compdef logferry
 # Completes logferry in zsh:  logferry completion zsh > "\${fpath[1]}/_logferry"
 
@@ -13,7 +14,8 @@ _logferry() {
   local -a names
   if (( CURRENT == 2 )); then
     names=(
-${[...tops, { name: 'help', summary: 'show the help of a command' }].map(({ name, summary }) => described(name, summary)).join('\n')}
+${topNames}
+${described('help', 'show the help of a command')}
     )
     _describe -t commands command names
     _arguments '--version[show the version of logferry]' '--help[show the help]'
@@ -21,6 +23,12 @@ ${[...tops, { name: 'help', summary: 'show the help of a command' }].map(({ name
   fi
   shift words; (( CURRENT-- ))
   case "$words[1]" in
+    help)
+      (( CURRENT == 2 )) || return
+      names=(
+${topNames}
+      )
+      _describe -t commands command names ;;
 ${groups.map(groupCase).join('\n')}
 ${single.map(command => argumentsCase(command, command.words)).join('\n')}
   esac
