@@ -47,6 +47,7 @@ export const alone: readonly string[] = [
   'test/spool/many-large.test.ts',
   'test/spool/many-waiting.test.ts',
   'test/spool/model.test.ts',
+  'test/spool/no-memory.test.ts',
   'test/spool/ownership.test.ts',
   'test/spool/reading.test.ts',
   'test/spool/spill.test.ts',
