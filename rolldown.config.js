@@ -72,7 +72,7 @@ const code = defineConfig({
           test: /src\/(shipper\/spool-coordinator|spool\/(?!inspect|read-spool|resend-directory|spool-tail|verify))/,
           ...ofOption,
         },
-        { name: 'emulator', test: /src\/emulator/, priority: 3 },
+        { name: 'emulator', test: /src\/emulator\//, priority: 3 },
         // Each command is a chunk of its own, which loads when the command runs. What all commands load is here, and loads no
         // other chunk of theirs.
         {
