@@ -322,13 +322,14 @@ export class EventIndex implements EventIndexApi {
     const { dataset, prefix = '', limit = 200, maxFields } = request
     const { rows, events } = this.knownFields.rows(dataset)
     const matching = rows.filter(({ path }) => path.startsWith(prefix))
+    const datasets = this.knownFields.datasets()
     return {
       dataset: dataset ?? '',
-      datasets: this.knownFields.datasets(),
+      datasets,
       events,
       fields: matching.slice(0, Math.min(Math.max(limit, 0), maxFieldRows)),
       total: rows.length,
-      maxFields,
+      maxFields: dataset === undefined && datasets.length > 1 ? null : maxFields,
     }
   }
 

@@ -426,7 +426,7 @@ export interface FieldsAnswer {
   events: number
   fields: FieldRow[]
   total: number
-  /** Maximum of the license, or `null`. */
+  /** Maximum of the license, or `null`. It holds for one dataset, so it is `null` for the fields of several ones. */
   maxFields: number | null
 }
 

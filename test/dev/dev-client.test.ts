@@ -213,4 +213,14 @@ describe('reading page after page from a service that lies', () => {
     expect(events).toHaveLength(5)
     expect(notices).toEqual([expect.stringMatching(/the newest 5\. Narrow --since/)]) // a higher --limit finds no more
   })
+
+  it('says that earlier events are left out of `tail --last` because of this bound', async () => {
+    const message = 'm'.repeat(60_000_000)
+    const served = pages((_, request) => ({ events: [{ ...whole, n: 7 - request, message }], next: 7 - request }))
+    using started = await startClient(served.listener)
+    const options = { q: '', dataset: undefined, last: 1000, signal: AbortSignal.timeout(20_000) }
+    const { value } = await follow(started.client, options).next()
+    expect(value?.events).toHaveLength(5)
+    expect(value?.notices).toEqual(['more earlier events match than the newest 5. Narrow the query for others.'])
+  })
 })

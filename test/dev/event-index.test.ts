@@ -287,8 +287,9 @@ describe('the index', () => {
       )
     }
     index.add(arrived({ other: 1 }, { dataset: 'auth' }))
-    const { fields, datasets, events, total } = index.fields({ dataset: 'app', maxFields: 256 })
-    expect({ datasets, events }).toEqual({ datasets: ['app', 'auth'], events: 200 })
+    const { fields, datasets, events, total, maxFields } = index.fields({ dataset: 'app', maxFields: 256 })
+    expect({ datasets, events, maxFields }).toEqual({ datasets: ['app', 'auth'], events: 200, maxFields: 256 })
+    expect(index.fields({ maxFields: 256 }).maxFields).toBeNull() // the license limits each dataset, not all together
     expect(total).toBe(fields.length)
     const row = (path: string) => fields.find(field => field.path === path)
     expect(row('status')).toMatchObject({

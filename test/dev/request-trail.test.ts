@@ -3,8 +3,10 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, it } from 'vitest'
 import { RequestTrail } from '../../src/dev/intake/request-trail.ts'
+import { paths, type RequestsAnswer } from '../../src/dev/protocol.ts'
 import type { Ingest } from '../../src/emulator/ingest.ts'
 import type { ReceivedRequest } from '../../src/emulator/request-log.ts'
+import { startDev } from './service.ts'
 
 setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')
@@ -43,6 +45,16 @@ it('learns nothing of a request whose body comes after 2,000 others, when it is 
   expect(read(slow)).toEqual({ n: 0, isDuplicate: false })
   expect(read(others[7] as ReceivedRequest)).toEqual({ n: 9, isDuplicate: false })
   expect(trail.detail(9)?.retryOf).toBeUndefined()
+})
+
+it('takes no request without events for a retry, as `logferry check` sends several that are alike', async () => {
+  await using dev = await startDev()
+  for (let n = 0; n < 2; n += 1) await dev.ingest([])
+  const { requests } = await dev.get<RequestsAnswer>(paths.requests)
+  expect(requests.map(({ n, status, retryOf, duplicate }) => [n, status, retryOf, duplicate])).toEqual([
+    [2, 200, undefined, false],
+    [1, 200, undefined, false],
+  ])
 })
 
 it('names the datasets of all kinds of requests, whatever it is asked for', () => {

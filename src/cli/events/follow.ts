@@ -31,6 +31,7 @@ interface Start {
   readonly newest: number
   readonly events: readonly ShownEvent[]
   readonly reading: EventsAnswer['reading'] | undefined
+  readonly notices: readonly string[]
 }
 
 const pageEvents = 1000
@@ -49,7 +50,7 @@ const idleMs = 200
 export async function* follow(client: DevClient, options: FollowOptions): AsyncGenerator<Arrival> {
   const { q, dataset, signal } = options
   const start = await readLast(client, options)
-  yield { notices: [], events: start.events, reading: start.reading }
+  yield { notices: start.notices, events: start.events, reading: start.reading }
   let { epoch, newest: after } = start
   for (;;) {
     let next: EventsAnswer
@@ -111,7 +112,8 @@ async function lastOfOneRun(
     for (const event of page.events) chars += charsOf(event)
     before = page.next
   } while (before !== null && events.length < last && chars <= maxHeldChars)
-  return { epoch, newest, reading, events: events.slice(0, last).reverse() }
+  const notices = before !== null && events.length < last ? [cutLastNotice(events.length)] : []
+  return { epoch, newest, reading, events: events.slice(0, last).reverse(), notices }
 }
 
 async function connectAgain(
@@ -147,6 +149,12 @@ function afterRestart(sinceMs: number): string {
 function forgottenNotice(count: number): string {
   const were = counted(count, 'event was', 'events were')
   return `${were} forgotten by the service before being read. The service keeps the newest only.`
+}
+
+/** Tells that fewer earlier events than wanted are printed, because these are as many as may be held at a time. */
+export function cutLastNotice(count: number): string {
+  const newest = count === 1 ? 'one' : count.toLocaleString('en')
+  return `more earlier events match than the newest ${newest}. Narrow the query for others.`
 }
 
 function seconds(sinceMs: number): string {

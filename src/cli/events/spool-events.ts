@@ -7,7 +7,7 @@ import { SpoolTail } from '../../spool/spool-tail.ts'
 import { counted } from '../../text/counted.ts'
 import { toShortLine } from '../../text/short-line.ts'
 import { delay, systemTimeMs } from '../../time.ts'
-import type { Arrival, FollowOptions, Wanted } from './follow.ts'
+import { type Arrival, cutLastNotice, type FollowOptions, type Wanted } from './follow.ts'
 import { type FoundEvents, NewestEvents, type Search } from './search.ts'
 import type { ShownEvent } from './shown-event.ts'
 import { writtenTime } from './written-time.ts'
@@ -109,7 +109,9 @@ export async function* followSpool(
       if (last === 0) continue
       for (const event of await matcher.matches(events)) before.add(event)
     }
-    yield { notices: [], events: last === 0 ? [] : before.result().events, reading: matcher.reading }
+    const events = last === 0 ? [] : before.result().events
+    const notices = before.isCut && events.length < last ? [cutLastNotice(events.length)] : []
+    yield { notices, events, reading: matcher.reading }
     for (;;) {
       await delay(lookEveryMs, undefined, { signal })
       const missed = yield* arrivalsIn(tail.readNew(), matcher)

@@ -102,6 +102,7 @@ export class RequestTrail {
     if (trace === undefined || !Buffer.isBuffer(readAhead)) return
     const events = found !== undefined && 'count' in found ? found : undefined
     trace.bodyStart = body.toString('utf8', 0, maxBodyStart)
+    if (events?.count === 0) return // nothing is sent or stored again: requests of `logferry check` are all alike
     trace.marks = [markOf(dataset, body)]
     if (events !== undefined && events.count > 1) {
       trace.marks.push(markOf(dataset, events.line(0)), markOf(dataset, events.line(events.count - 1)))
