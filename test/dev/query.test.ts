@@ -41,6 +41,9 @@ const answers: [q: string, event: object | string, isMatching: boolean][] = [
   ['level:>=warn', { PRIORITY: '4' }, true],
   ['level:>=warn', { PRIORITY: '6' }, false],
   ['level:fatal', { severityNumber: 21 }, true],
+  ['level:error', { level: 400, level_name: 'ERROR' }, true], // Monolog
+  ['level:>=warn', { level: 250 }, false],
+  ['level:fatal', { level: 550 }, true],
   ['level:error', { level: 'info', log: { level: 'error' } }, false],
   ['level:*', { log: 'error', PRIORITY: 9 }, false],
   ['_time:2020-01-02', { _time: '2020-01-02T03:04:05Z', PRIORITY: { toString: 'x' } }, true],

@@ -52,12 +52,14 @@ function rankOfOtherLogger(event: Readonly<Record<string, unknown>>): number {
   return /^[0-7]$/.test(String(priority)) ? (ranksOfSyslog[Number(priority)] ?? noRank) : noRank
 }
 
-/** Returns the rank that a word names, or `undefined`. Numbers are OpenTelemetry's severities, or pino's. */
+/** Returns the rank that a word names, or `undefined`. Numbers are OpenTelemetry's severities, pino's or Monolog's. */
 export function rankOfWord(word: string): number | undefined {
   const named = knownSeverity(word)
-  if (named !== undefined || !/^\d{1,2}$/.test(word)) return named
+  if (named !== undefined || !/^\d{1,3}$/.test(word)) return named
   const number = Number(word)
-  return rankOfPino(number) ?? (isSeverityNumber(number) ? severityOfNumber(number) : undefined)
+  return (
+    rankOfPino(number) ?? rankOfMonolog(number) ?? (isSeverityNumber(number) ? severityOfNumber(number) : undefined)
+  )
 }
 
 /** Returns the rank of a word that is a spelling of one of the six levels: `ERROR` and `err`, but not `crit`. */
@@ -84,4 +86,10 @@ export function levelOfRank(rank: number): Level | null {
 function rankOfPino(level: number): number | undefined {
   if (level < 10 || level > 60 || level % 10 !== 0) return undefined
   return level / 10 - 1
+}
+
+/** Monolog's levels are 100 for debug, 200 for info and 250 for notice, to 600 for emergency. */
+function rankOfMonolog(level: number): number | undefined {
+  if (level < 100 || level > 600 || level % 50 !== 0) return undefined
+  return Math.min(Math.floor(level / 100), 5)
 }
