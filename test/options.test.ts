@@ -394,6 +394,13 @@ describe('invalid options throw when the shipper is made', () => {
       'RangeError',
     ],
     ['the same, far away', { ...good, baseUrl: 'logs.example' }, 'baseUrl', /Put https:\/\/ in front/, 'RangeError'],
+    [
+      'quotes, as docker run --env-file leaves them',
+      { ...good, baseUrl: '"https://logs.example"' },
+      'baseUrl',
+      /got one with quotes around it/,
+      'RangeError',
+    ],
     ['an ftp address', { ...good, baseUrl: 'ftp://logs.example' }, 'baseUrl', /got the scheme ftp:/, 'RangeError'],
     [
       'plain http to a far host',

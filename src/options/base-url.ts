@@ -26,6 +26,8 @@ export function resolveBaseUrl(baseUrl: BaseUrl | undefined, region: Region | un
   }
   const option = typeof baseUrl === 'object' ? `baseUrl.${region}` : 'baseUrl'
   const text = typeof baseUrl === 'object' ? baseUrl[region as Region] : baseUrl
+  if (/^\s*["']/.test(text))
+    throw invalidOption(option, 'an absolute http(s) address', 'one with quotes around it (not shown)', 'range')
   if (!/^[a-z][a-z\d+.-]*:\/\//i.test(text) && URL.canParse(`https://${text}`)) {
     const got =
       'one without a scheme (not shown). Put https:// in front, or http:// if the service runs on this machine'
