@@ -21,7 +21,8 @@ describe('a fault', () => {
   it('ends by itself', async () => {
     await using live = await shared.live()
     await start(shared, { kind: 'status', status: 500, forS: 1 })
-    expect((await shared.ingest([{}])).status).toBe(500)
+    const { status, body } = await shared.ingest([{}])
+    expect([status, JSON.parse(body).message]).toEqual([500, 'a fault of logferry dev answers 500'])
     const { ended } = await live.next('faults', ({ running }) => running.length === 0)
     expect(ended[0]?.report).toMatchObject({ attempts: 1, refused: 1, arrived: 0 })
     expect((await shared.ingest([{}])).status).toBe(200)

@@ -51,7 +51,8 @@ export const faultForms: Readonly<Record<FaultKind, FaultForm>> = {
     },
     make: ({ status, retryAfterS }, { faults }) => {
       const headers = retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) }
-      faults.answerNext(Number.POSITIVE_INFINITY, { status: status as number, headers })
+      const body = { code: 'fault', message: `a fault of logferry dev answers ${status}` }
+      faults.answerNext(Number.POSITIVE_INFINITY, { status: status as number, headers, body })
     },
   },
   latency: {
