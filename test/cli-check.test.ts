@@ -17,7 +17,7 @@ import { startFaultServer } from './support/fault-server.ts'
 import { hostileText, unprintable } from './support/hostile-text.ts'
 import { logferry, logferryInTurn } from './support/logferry.ts'
 import { startProxy } from './support/proxy.ts'
-import { canRun } from './support/run-at-once.ts'
+import { canRun } from './support/run-sync.ts'
 
 const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 const tlsOf = (name: string) => ({

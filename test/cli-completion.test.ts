@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { logferry, logferryInTurn } from './support/logferry.ts'
-import { canRun, runAtOnce } from './support/run-at-once.ts'
+import { canRun, runSync } from './support/run-sync.ts'
 
 it('the help and docs/commands.md give the same recipes', async () => {
   const recipesIn = (text: string) => text.match(/logferry completion \w+ > \S+/g)
@@ -27,7 +27,7 @@ describe('the script for bash', () => {
   function completed(...words: string[]): string[] {
     const script = `source .script; COMP_WORDS=(logferry "$@"); COMP_CWORD=$#; _logferry
       ((\${#COMPREPLY[@]} == 0)) || printf '%s\\n' "\${COMPREPLY[@]}"`
-    const { status, stdout, stderr } = runAtOnce('bash', ['-c', script, 'bash', ...words], { cwd: folder })
+    const { status, stdout, stderr } = runSync('bash', ['-c', script, 'bash', ...words], { cwd: folder })
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     return stdout.split('\n').filter(Boolean)
   }
@@ -67,7 +67,7 @@ const isThere = (shell: string) => canRun(shell, ['-c', 'true'])
 describe.each(['bash', 'zsh', 'fish'])('the script for %s', shell => {
   it.runIf(isThere(shell))('has the syntax of that shell', async () => {
     using script = await scriptFor(shell)
-    const { status, stderr } = runAtOnce(shell, ['-n', script.path])
+    const { status, stderr } = runSync(shell, ['-n', script.path])
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
   })
 
@@ -85,7 +85,7 @@ it.runIf(isThere('fish'))('fish offers commands, options, choices, directories a
   using script = await scriptFor('fish')
   const offered = (line: string) => {
     const args = ['--no-config', '-c', 'source $argv[1]; complete -C $argv[2]', script.path, line]
-    const { stdout } = runAtOnce('fish', args)
+    const { stdout } = runSync('fish', args)
     const rows = stdout.split('\n').filter(Boolean)
     return rows.map(row => row.split('\t')[0])
   }

@@ -6,7 +6,7 @@ import { type Emulator, startEmulator } from '../src/emulator.ts'
 import { DeadLetters } from '../src/spool/dead-letters.ts'
 import { unprintable } from './support/hostile-text.ts'
 import { logferryInTurn, startLogferry } from './support/logferry.ts'
-import { mustRunAtOnce } from './support/run-at-once.ts'
+import { mustRunSync } from './support/run-sync.ts'
 import { environmentFor, makeSpool } from './support/spool-of-test.ts'
 
 interface Letter {
@@ -232,7 +232,7 @@ describe.concurrent('logferry spool resend-rejected', () => {
 
   it.each([
     ['a symbolic link', (path: string) => fs.symlinkSync('/etc/hostname', path)],
-    ['a pipe', (path: string) => mustRunAtOnce('mkfifo', [path])],
+    ['a pipe', (path: string) => mustRunSync('mkfifo', [path])],
     ['a directory', (path: string) => fs.mkdirSync(path)],
     [
       'a file with a second name',

@@ -9,7 +9,7 @@ import { startEmulator } from '../src/emulator.ts'
 import { recordBytes, writeEnd, writeRecord } from '../src/spool/segment-format.ts'
 import { hostileText, unprintable } from './support/hostile-text.ts'
 import { logferry, logferryInTurn, startLogferry } from './support/logferry.ts'
-import { runAtOnce } from './support/run-at-once.ts'
+import { runSync } from './support/run-sync.ts'
 import { environmentFor, leaveByClose, leaveByKill, makeSpool, nowhere, startLogging } from './support/spool-of-test.ts'
 import { surroundings } from './support/surroundings.ts'
 
@@ -258,7 +258,7 @@ describe('logferry spool export', () => {
     using spool = makeSpool()
     await leaveByClose(spool.directory, 10)
     const full = fs.openSync('/dev/full', 'w')
-    const { status, stderr } = runAtOnce(process.execPath, [main, 'spool', name, spool.directory], {
+    const { status, stderr } = runSync(process.execPath, [main, 'spool', name, spool.directory], {
       stdio: ['ignore', full, 'pipe'],
     })
     fs.closeSync(full)

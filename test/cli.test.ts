@@ -10,8 +10,8 @@ import packageJson from '../package.json' with { type: 'json' }
 import { createOrgClient } from '../src/org.ts'
 import { unprintable } from './support/hostile-text.ts'
 import { logferry, logferryInTurn, startLogferry } from './support/logferry.ts'
-import { runAtOnce } from './support/run-at-once.ts'
 import { runProgram } from './support/run-script.ts'
+import { runSync } from './support/run-sync.ts'
 import type { RunningProcess } from './support/start-node.ts'
 
 /** Returns the chunks that a chunk of the built commands loads at once. */
@@ -205,7 +205,7 @@ describe.concurrent('logferry', () => {
   it('says so if standard output cannot be written', () => {
     const main = fileURLToPath(new URL('../dist/cli/main.cjs', import.meta.url))
     const full = openSync('/dev/full', 'w')
-    const { status, stderr } = runAtOnce(process.execPath, [main, '--help'], { stdio: ['ignore', full, 'pipe'] })
+    const { status, stderr } = runSync(process.execPath, [main, '--help'], { stdio: ['ignore', full, 'pipe'] })
     closeSync(full)
     expect([status, stderr]).toEqual([
       1,

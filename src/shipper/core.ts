@@ -275,7 +275,7 @@ export class Core {
     })
   }
 
-  /** Ships the report that is due later first, because it could not tell what was counted so far. */
+  /** Begins the counts of a new billing period. What was counted before is reported first: no later report could list it. */
   #countAnew(meter: UsageMeter): void {
     this.usageReports?.shipNow()
     meter.restart()

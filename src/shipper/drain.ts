@@ -191,7 +191,7 @@ export class Drain {
     if (inForce !== undefined) diagnostics.warn(...pacedFor(ledger.pending - held, inForce))
   }
 
-  /** Drops the events that wait for an event that releases them. Those that are being released are passed on. */
+  /** Drops the events that `hold` keeps until their trace logs an error. If the release of a trace has begun, it is completed. */
   dropUntriggered(): void {
     const { traceHold, reportIntakeDrops } = this.#deps
     traceHold?.passOnReleased()

@@ -7,7 +7,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { describe, expect, it } from 'vitest'
 import { hostileText, unprintable } from '../support/hostile-text.ts'
 import { logferry } from '../support/logferry.ts'
-import { runAtOnce } from '../support/run-at-once.ts'
+import { runSync } from '../support/run-sync.ts'
 import { shareAmongTests } from '../support/share-among-tests.ts'
 import { surroundings } from '../support/surroundings.ts'
 import { type Dev, startDev } from './service.ts'
@@ -117,7 +117,7 @@ describe('logferry mcp', () => {
 
   it.runIf(existsSync('/usr/bin/script'))('says on a terminal that an agent starts it, and ends with the input', () => {
     const command = ['-qec', `'${process.execPath}' '${main}' mcp`, '/dev/null']
-    const { status, stdout } = runAtOnce('script', command, { input: '\u0004' })
+    const { status, stdout } = runSync('script', command, { input: '\u0004' })
     expect(status).toBe(0)
     expect(stdout).toContain('This server talks to a coding agent, which starts it')
   })

@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { paths, writeHeader } from '../../src/dev/protocol.ts'
 import { logferry, logferryInTurn, startLogferry } from '../support/logferry.ts'
-import { mustRunAtOnce } from '../support/run-at-once.ts'
 import { runProgram } from '../support/run-script.ts'
+import { mustRunSync } from '../support/run-sync.ts'
 import { startProgram } from '../support/start-node.ts'
 import { setupOf, startDev } from './service.ts'
 
@@ -329,7 +329,7 @@ describe('logferry dev', () => {
     const file = join(stateHome, 'logferry', 'dev-token')
     try {
       mkdirSync(join(stateHome, 'logferry'))
-      mustRunAtOnce('mkfifo', ['-m', '600', file])
+      mustRunSync('mkfifo', ['-m', '600', file])
       await using dev = await startDev([], { XDG_STATE_HOME: stateHome })
       expect(readFileSync(file, 'utf8')).toBe(`${dev.token}\n`)
     } finally {

@@ -6,8 +6,8 @@ import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { type Emulator, startEmulator } from '../../src/emulator.ts'
 import { numbersIn } from '../support/emulated.ts'
-import { canRun } from '../support/run-at-once.ts'
 import { type Ended, runProgram } from '../support/run-script.ts'
+import { canRun } from '../support/run-sync.ts'
 import { core, environmentFor, upTo } from './running.ts'
 
 const isBunInstalled = canRun('bun')

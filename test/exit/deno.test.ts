@@ -3,8 +3,8 @@ import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { startEmulator } from '../../src/emulator.ts'
 import { numbersIn } from '../support/emulated.ts'
-import { canRun } from '../support/run-at-once.ts'
 import { runProgram } from '../support/run-script.ts'
+import { canRun } from '../support/run-sync.ts'
 import { core, environmentFor, run, upTo } from './running.ts'
 
 const isDenoInstalled = canRun('deno')

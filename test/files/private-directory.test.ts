@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { makePrivateDirectory } from '../../src/files/make-private-directory.ts'
 import { assertPrivate } from '../../src/files/private-directory.ts'
-import { mustRunAtOnce, runAtOnce } from '../support/run-at-once.ts'
+import { mustRunSync, runSync } from '../support/run-sync.ts'
 import { startShipping } from '../support/shipping.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -97,10 +97,10 @@ describe.runIf(isRoot && canMount())('a volume of root', () => {
   const mount = (options: string): string => {
     const path = join(home, 'volume')
     fs.mkdirSync(path, { recursive: true })
-    mustRunAtOnce('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path])
+    mustRunSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path])
     return path
   }
-  afterEach(() => mustRunAtOnce('umount', ['-l', join(home, 'volume')]))
+  afterEach(() => mustRunSync('umount', ['-l', join(home, 'volume')]))
 
   it('is accepted with its group, as a container gets it', () => {
     const volume = mount(`mode=2777,uid=0,gid=${group}`)
@@ -122,8 +122,8 @@ describe.runIf(isRoot && canMount())('a volume of root', () => {
 function canMount(): boolean {
   const path = fs.mkdtempSync(join(tmpdir(), 'logferry-mount-'))
   try {
-    mustRunAtOnce('mount', ['-t', 'tmpfs', 'tmpfs', path])
-    mustRunAtOnce('umount', ['-l', path])
+    mustRunSync('mount', ['-t', 'tmpfs', 'tmpfs', path])
+    mustRunSync('umount', ['-l', path])
     return true
   } catch {
     return false
@@ -138,7 +138,7 @@ it.runIf(process.platform === 'linux')('a spool in a file system that refuses di
     const options = { baseUrl: 'http://127.0.0.1:9', token: 't', dataset: 'd', exitTimeoutMs: 0 }
     createShipper({ ...options, spool: { directory: '/proc/none/spool' }, durability: 'disk' }).ship({ n: 1 })`
   const args = ['--input-type=module', '--eval', source]
-  const { status, stderr } = runAtOnce(process.execPath, args)
+  const { status, stderr } = runSync(process.execPath, args)
   expect(status).toBe(0)
   expect(stderr).toContain('the spool in /proc/none/spool cannot be used (ENOENT)')
 })

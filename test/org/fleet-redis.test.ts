@@ -15,8 +15,8 @@ import type { RedisClient } from '../../src/options/redis-client.ts'
 import { Fleet } from '../../src/org/fleet.ts'
 import { Register, type Report, type Share } from '../../src/org/fleet-redis.ts'
 import { Slots, wholeCircle } from '../../src/org/slots.ts'
-import { canRun } from '../support/run-at-once.ts'
 import { runScript } from '../support/run-script.ts'
+import { canRun } from '../support/run-sync.ts'
 import { startShipping } from '../support/shipping.ts'
 
 const isInstalled = canRun('redis-server')

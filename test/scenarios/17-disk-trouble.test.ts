@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest'
 import { startEmulator } from '../../src/emulator.ts'
 import { core, environmentFor, inOrder, upTo } from '../exit/running.ts'
 import { numbersIn } from '../support/emulated.ts'
-import { mustRunAtOnce } from '../support/run-at-once.ts'
 import { runProgram, runScript } from '../support/run-script.ts'
+import { mustRunSync } from '../support/run-sync.ts'
 import { leaveInSpool } from '../support/spool-left.ts'
 
 const temporary = () => mkdtempDisposable(join(tmpdir(), 'logferry-17-'))
@@ -16,11 +16,11 @@ const temporary = () => mkdtempDisposable(join(tmpdir(), 'logferry-17-'))
 function mounted(path: string, options: string): Disposable | undefined {
   mkdirSync(path)
   try {
-    mustRunAtOnce('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path])
+    mustRunSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path])
   } catch {
     return undefined
   }
-  return { [Symbol.dispose]: () => void mustRunAtOnce('umount', ['-l', path]) }
+  return { [Symbol.dispose]: () => void mustRunSync('umount', ['-l', path]) }
 }
 
 describe.concurrent('scenario 17: a spool on a disk that accepts no data', () => {

@@ -9,7 +9,7 @@ import type { ShipperOptions } from '../../src/index.ts'
 import { numbersIn } from '../support/emulated.ts'
 import { allOnce, tally, type Watched, watched } from '../support/laws.ts'
 import { isNginxInstalled, type Nginx, type NginxOptions, startNginx } from '../support/nginx.ts'
-import { mustRunAtOnce } from '../support/run-at-once.ts'
+import { mustRunSync } from '../support/run-sync.ts'
 
 interface Scene {
   readonly emulator: Emulator
@@ -216,7 +216,7 @@ function certificates() {
   const directory = mkdtempSync(join(tmpdir(), 'logferry-ca-'))
   const at = (name: string) => join(directory, name)
   const read = (name: string) => readFileSync(at(name), 'utf8')
-  const openssl = (...args: string[]) => mustRunAtOnce('openssl', args)
+  const openssl = (...args: string[]) => mustRunSync('openssl', args)
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
   for (const name of ['root', 'stranger']) {
     openssl('req', '-x509', ...key, '-keyout', at(`${name}.key`), '-out', at(`${name}.pem`), '-subj', `/CN=${name}`)

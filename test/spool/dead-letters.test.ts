@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { DeadLetters } from '../../src/spool/dead-letters.ts'
-import { mustRunAtOnce } from '../support/run-at-once.ts'
 import { runScript } from '../support/run-script.ts'
+import { mustRunSync } from '../support/run-sync.ts'
 import { startShipping } from '../support/shipping.ts'
 
 let directory: string
@@ -187,7 +187,7 @@ describe('rejected.ndjson', () => {
 
   it.each([
     ['a link', () => fs.symlinkSync(join(directory, 'target'), path), 'ELOOP'],
-    ['a pipe without a reader', () => mustRunAtOnce('mkfifo', [path]), 'EPERM'],
+    ['a pipe without a reader', () => mustRunSync('mkfifo', [path]), 'EPERM'],
     ['a directory', () => fs.mkdirSync(path), 'EISDIR'],
   ])('is not written if %s is in its place; one warning, until it can be written again', (_, put, code) => {
     fs.writeFileSync(join(directory, 'target'), '')

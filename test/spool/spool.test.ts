@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Emulator } from '../../src/emulator.ts'
 import type { Shipper, ShipperOptions } from '../../src/index.ts'
 import { recordBytes, segmentBytes, writeEnd, writeRecord } from '../../src/spool/segment-format.ts'
-import { mustRunAtOnce } from '../support/run-at-once.ts'
+import { mustRunSync } from '../support/run-sync.ts'
 import { startShipping } from '../support/shipping.ts'
 import { surroundings } from '../support/surroundings.ts'
 import { upAfterClose } from '../support/up-after-close.ts'
@@ -868,10 +868,10 @@ interface Mounted extends Disposable {
 
 function mounted(path: string, options: string): Mounted {
   fs.mkdirSync(path, { recursive: true })
-  mustRunAtOnce('mount', ['-t', 'tmpfs', '-o', `mode=0700,${options}`, 'tmpfs', path])
+  mustRunSync('mount', ['-t', 'tmpfs', '-o', `mode=0700,${options}`, 'tmpfs', path])
   return {
-    remount: other => void mustRunAtOnce('mount', ['-o', `remount,${other}`, path]),
-    [Symbol.dispose]: () => void mustRunAtOnce('umount', ['-l', path]),
+    remount: other => void mustRunSync('mount', ['-o', `remount,${other}`, path]),
+    [Symbol.dispose]: () => void mustRunSync('umount', ['-l', path]),
   }
 }
 

@@ -4,12 +4,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { runAtOnce } from './run-at-once.ts'
+import { runSync } from './run-sync.ts'
 import { until } from './until.ts'
 
 const env = { PATH: `${process.env.PATH}:/usr/sbin` }
 
-export const isNginxInstalled = runAtOnce('nginx', ['-v'], { env }).status === 0
+export const isNginxInstalled = runSync('nginx', ['-v'], { env }).status === 0
 if (!isNginxInstalled) console.warn('skipped: no nginx here; install it with: apt-get install -y nginx-light')
 
 export interface Nginx extends AsyncDisposable {

@@ -47,7 +47,7 @@ export class TraceHold {
   readonly #below: number
   readonly #trigger: number
   readonly #traces: HeldTraces
-  /** The events of each trace that is being released: those that are not passed on yet. */
+  /** For each release that has begun: the events that are still to be passed on. */
   readonly #releases = new Set<Iterable<HeldEvent>>()
   #lastResource: Uint8Array | undefined
   #lastDataset = ''
@@ -83,7 +83,7 @@ export class TraceHold {
     while (this.#traces.count > 0) this.#dropOldest()
   }
 
-  /** Passes on the events that are being released. A listener that hears of a drop meanwhile may close the shipper, or exit. */
+  /** Completes each release that has begun. A release may report a drop, and the listener may close the shipper, or exit. */
   passOnReleased(): void {
     for (const events of [...this.#releases]) this.#passOnAll(events)
   }

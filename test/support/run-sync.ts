@@ -4,7 +4,7 @@ import { type SpawnSyncOptions, type SpawnSyncReturns, spawnSync } from 'node:ch
  * Runs a program to its end while this process waits, for programs that take a moment. The timeout of a test cannot end such a
  * wait, so the program has a time of its own: it is killed after 15 s unless told otherwise, and its status is `null`.
  */
-export function runAtOnce(
+export function runSync(
   program: string,
   args: readonly string[],
   options: SpawnSyncOptions = {},
@@ -13,8 +13,8 @@ export function runAtOnce(
 }
 
 /** Does the same, and throws unless the program ends well. */
-export function mustRunAtOnce(...given: Parameters<typeof runAtOnce>): void {
-  const { error, status, signal, stderr } = runAtOnce(...given)
+export function mustRunSync(...given: Parameters<typeof runSync>): void {
+  const { error, status, signal, stderr } = runSync(...given)
   if (error !== undefined || status !== 0)
     throw new Error(`${given[0]} ${given[1].join(' ')} ended with ${status ?? signal}: ${stderr ?? ''}`, {
       cause: error,
@@ -23,5 +23,5 @@ export function mustRunAtOnce(...given: Parameters<typeof runAtOnce>): void {
 
 /** Whether the program is installed, and ends well with these arguments. */
 export function canRun(program: string, args: readonly string[] = ['--version']): boolean {
-  return runAtOnce(program, args).status === 0
+  return runSync(program, args).status === 0
 }
