@@ -147,6 +147,18 @@ it('one process of a machine reads the license for all of a fleet whose Redis is
   expect(shipping.emulator.requests().filter(({ method }) => method === 'GET')).toHaveLength(1)
 })
 
+it('a process loads its HTTP client before the slot of its first request, not after it', async () => {
+  await using shipping = await startShipping({ org: { license: { apiRateLimitPerSecond: 50 } } })
+  const { orgId, accessToken } = shipping.emulator
+  const silent = () => new Promise<never>(() => {})
+  const makesAgent = vi.spyOn(process.getBuiltinModule('node:http'), 'Agent')
+  onTestFinished(() => makesAgent.mockRestore())
+  const limits = { orgId, accessToken, fleet: { redis: { call: silent, eval: silent } } } as LimitsOptions
+  shipping.ship({ maxBatchAgeMs: 50, limits }).ship({ n: 1 })
+  await vi.waitFor(() => expect(makesAgent).toHaveBeenCalled(), 1000)
+  expect(shipping.emulator.requests()).toEqual([])
+})
+
 describe.concurrent('maxFields', () => {
   it('256 with 2,000 distinct keys: no event is refused, and every value can be found', async () => {
     await using limited = await startLimited({ maxFields: 256 })

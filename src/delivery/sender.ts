@@ -112,6 +112,14 @@ export class Sender {
     }
   }
 
+  /**
+   * Loads what connections need, so that the first request is on its way sooner when its slot comes. Where many processes
+   * start at once, loading takes a good part of a second, and the service would count the request in another window.
+   */
+  prepare(): void {
+    if (this.#isOwn) this.#dispatcher()
+  }
+
   /** Closes the connections when the requests in flight have ended. The next attempt opens new connections. */
   async close(): Promise<void> {
     if (this.#isCompressing) compressors.leave()

@@ -258,7 +258,10 @@ export class Core {
         this.license?.limits.onAnswer(headers)
         this.rateExchange?.onAnswer()
       },
-      onFirstWaiting: () => void this.rateExchange?.takePlace(),
+      onFirstWaiting: () => {
+        this.sender.prepare()
+        void this.rateExchange?.takePlace()
+      },
       onDelivered: dataset => this.#shipSummary(dataset),
       onExported: exported => this.#recordExport(exported),
     })

@@ -10,7 +10,8 @@ import type { ChildJob, ChildOrder, ChildReply, ClientOf } from './fleet-child.t
 const { name, seed, demand, redis, options, limits, blocks } = JSON.parse(process.env.FLEET_JOB as string) as ChildJob
 const random = randomFrom(seed)
 const between = (minMs: number, maxMs: number) => minMs + (maxMs - minMs) * random()
-const loopResolutionMs = 20
+/** Resolution of the measured delay, in milliseconds. Each process wakes up as often, which takes time from all others. */
+const loopResolutionMs = 200
 const loopDelay = monitorEventLoopDelay({ resolution: loopResolutionMs })
 const client = redis && (await connect(redis))
 let shipper: Shipper | undefined
