@@ -7,7 +7,9 @@ import { createShipper, type Shipper, type ShipperOptions } from 'logferry'
 import { randomFrom } from '../support/random.ts'
 import type { ChildJob, ChildOrder, ChildReply, ClientOf } from './fleet-child.ts'
 
-const { name, seed, demand, redis, options, limits, blocks } = JSON.parse(process.env.FLEET_JOB as string) as ChildJob
+const { name, seed, demand, redis, options, limits, blocks, warmsUp } = JSON.parse(
+  process.env.FLEET_JOB as string,
+) as ChildJob
 const random = randomFrom(seed)
 const between = (minMs: number, maxMs: number) => minMs + (maxMs - minMs) * random()
 /** Resolution of the measured delay, in milliseconds. Each process wakes up as often, which takes time from all others. */
@@ -27,6 +29,7 @@ process.on('message', (order: ChildOrder) => {
 })
 process.on('SIGTERM', () => void end())
 process.on('disconnect', () => process.exit()) // at the end of the case, or if the harness has died
+if (warmsUp) await warmUp()
 reply({ kind: 'ready' })
 
 function reply(message: ChildReply): void {
@@ -103,6 +106,26 @@ async function end(): Promise<void> {
   client?.close()
   reply({ kind: 'ended', logged, dropped, pending, warnings: [...warnings] })
   process.disconnect()
+}
+
+/** Ships to a service and an organization of its own for a while, so that V8 has compiled what a start needs. */
+async function warmUp(): Promise<void> {
+  const { startEmulator } = await import('logferry/emulator')
+  await using emulator = await startEmulator({ port: 0, org: { license: { apiRateLimitPerSecond: 1000 } } })
+  const fleet = client && { redis: client.redis }
+  for (let lives = 0; lives < 5; lives++) {
+    const one = createShipper({
+      ...options,
+      baseUrl: emulator.url,
+      dataset: name,
+      token: emulator.token,
+      compression: 'none',
+      limits: { orgId: emulator.orgId, accessToken: emulator.accessToken, ...(fleet && { fleet }) },
+    })
+    for (let n = 0; n < 10; n++) one.ship({ level: 'info', n, at: Date.now() })
+    await one.flush()
+    await one.close()
+  }
 }
 
 type FleetRedis = NonNullable<NonNullable<ShipperOptions['limits']>['fleet']>['redis']

@@ -20,6 +20,7 @@ export interface StageSettings {
 export interface Troupe {
   readonly demand: Demand
   readonly blocks?: ChildJob['blocks']
+  readonly warmsUp?: ChildJob['warmsUp']
   readonly options?: ChildJob['options']
 }
 
@@ -169,7 +170,7 @@ export class FleetStage implements AsyncDisposable {
     this.service[Symbol.dispose]()
   }
 
-  #spawn({ demand, blocks, options }: Troupe): FleetChild {
+  #spawn({ demand, blocks, warmsUp = false, options }: Troupe): FleetChild {
     const { seed, redisClients, refreshMs } = this.#settings
     const index = this.#loaded++
     const child = new FleetChild({
@@ -177,6 +178,7 @@ export class FleetStage implements AsyncDisposable {
       seed: seed * 10_000 + index,
       demand,
       blocks,
+      warmsUp,
       redis: this.redis &&
         redisClients && {
           library: index % 2 === 0 ? 'ioredis' : 'redis',
