@@ -25,6 +25,12 @@ const unusedByLeavers = { heldMs: 15_000, afterMs: 3000 }
 /** Time after which a first request that was due has been made, or its process has ended, in milliseconds. */
 const maxOverdueMs = 500
 
+/**
+ * A process that nothing holds back uses too much from that multiple of the mean rate on, if no process has had a 429 for
+ * `afterMs`. As long as 429s come, they soon hold it back.
+ */
+const tooMuch = { fromMean: 1.3, afterMs: 5000 }
+
 /** Rate with which a process joins others before it knows the limit, in requests per second. */
 const lowPerSecond = 1
 
@@ -96,6 +102,28 @@ export function rateOfNewcomer(others: readonly SharedRate[], limitPerSecond: nu
     requestsPerSecond: Math.min(meanOf(others.map(rate => rate.requestsPerSecond)), maxPerSecond),
     refusedPart: meanOf(others.map(rate => rate.refusedPart)),
     sinceRefusedMs: Math.min(...others.map(rate => rate.sinceRefusedMs)),
+    turn: undefined,
+  }
+}
+
+/**
+ * Returns the rate of a process that nothing holds back beside others of its machine that are held back: the mean, within
+ * the limit. `undefined` if the process uses little more than that, if there are no such others, or if a 429 came lately.
+ */
+export function rateOfLargest(
+  usedPerSecond: number,
+  others: readonly SharedRate[],
+  limitPerSecond: number,
+): AgreedRate | undefined {
+  const heldBack = others.filter(rate => !rate.isMaximum)
+  if (heldBack.length === 0) return undefined
+  const sinceRefusedMs = Math.min(...heldBack.map(rate => rate.sinceRefusedMs))
+  const mean = meanOf([usedPerSecond, ...heldBack.map(rate => rate.requestsPerSecond)])
+  if (usedPerSecond < mean * tooMuch.fromMean || sinceRefusedMs < tooMuch.afterMs) return undefined
+  return {
+    requestsPerSecond: Math.min(mean, limitPerSecond / (heldBack.length + 1)),
+    refusedPart: meanOf(heldBack.map(rate => rate.refusedPart)),
+    sinceRefusedMs,
     turn: undefined,
   }
 }

@@ -1,5 +1,5 @@
 import { clearTimeout, monotonicMs, setTimeout } from '../time.ts'
-import { hasTurns, placeInLine, RateAgreement, rateOfNewcomer } from './rate-agreement.ts'
+import { hasTurns, placeInLine, RateAgreement, rateOfLargest, rateOfNewcomer } from './rate-agreement.ts'
 import type { RateLimiter, SharedRate } from './rate-limiter.ts'
 
 /** Time between two exchanges, and time until the first one, in milliseconds, plus or minus a tenth. */
@@ -33,6 +33,7 @@ export interface RateExchangeDeps {
     | 'isShared'
     | 'allowedPerSecond'
     | 'headersTellRemaining'
+    | 'freeUse'
     | 'rateToShare'
     | 'agreeOn'
     | 'join'
@@ -69,6 +70,8 @@ export class RateExchange {
   #hasPlace = false
   /** Time at which the process began with the rate of others; monotonic. `undefined` once others were there no more. */
   #joinedAtMs: number | undefined
+  /** Time before which a process that nothing holds back does not look again for others; monotonic. */
+  #notBeforeMs = Number.NEGATIVE_INFINITY
   #sharers = 1
 
   constructor(deps: RateExchangeDeps) {
@@ -146,10 +149,31 @@ export class RateExchange {
     this.#schedule(0, firstExchangeMs)
   }
 
-  /** Begins the exchange if an answer shows that others use the limit. */
+  /** Begins the exchange if an answer, or the rates of others, show that others use the limit. */
   onAnswer(): void {
     this.#isClosed = false
-    if (this.#timer === undefined && this.#deps.rateLimiter.isShared(monotonicMs())) this.#schedule(0, firstExchangeMs)
+    if (this.#timer !== undefined) return
+    const nowMs = monotonicMs()
+    if (this.#deps.rateLimiter.isShared(nowMs)) this.#schedule(0, firstExchangeMs)
+    else void this.#giveWay(nowMs)
+  }
+
+  /**
+   * Takes the mean rate if this process uses much more than others of this machine, and nothing holds it back. The others then
+   * make up for it, and no 429 may ever tell this process that it has too much.
+   */
+  async #giveWay(nowMs: number): Promise<void> {
+    const { rates, rateLimiter, onAgreed } = this.#deps
+    const perSecond = rateLimiter.freeUse(nowMs)
+    if (perSecond === 0 || nowMs < this.#notBeforeMs) return
+    this.#notBeforeMs = nowMs + exchangeMs
+    const others = await rates.read().catch(() => []) // `exchange` reports trouble
+    const agreed = rateOfLargest(perSecond, others, rateLimiter.allowedPerSecond)
+    const isFree = this.#timer === undefined && !this.#isClosed && rateLimiter.freeUse(monotonicMs()) > 0
+    if (agreed === undefined || !isFree) return
+    rateLimiter.agreeOn(monotonicMs(), agreed)
+    this.#beginAfterJoining()
+    onAgreed()
   }
 
   /** Ends the exchange until another answer comes. */

@@ -430,6 +430,15 @@ export class RateLimiter {
     return this.#lease !== undefined
   }
 
+  /**
+   * Returns the number of requests of the last second if they were not held back for the sake of other processes; otherwise
+   * 0.
+   */
+  freeUse(nowMs: number): number {
+    const isFree = this.#lease === undefined && !this.isShared(nowMs) && nowMs >= this.#endMs
+    return isFree ? this.#window.count(nowMs) : 0
+  }
+
   /** True if a request has started. */
   get hasStarted(): boolean {
     return this.#lastStartMs !== Number.NEGATIVE_INFINITY

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { agreedRate, placeInLine, RateAgreement } from '../../src/delivery/rate-agreement.ts'
+import { agreedRate, placeInLine, RateAgreement, rateOfLargest } from '../../src/delivery/rate-agreement.ts'
 import { RateExchange, type RateExchangeDeps, type SharedRates } from '../../src/delivery/rate-exchange.ts'
 import { RateLimiter, type SharedRate } from '../../src/delivery/rate-limiter.ts'
 import type { Shipper, ShipperOptions } from '../../src/index.ts'
@@ -63,6 +63,20 @@ describe('the rate on which processes agree', () => {
     expect(agreedRate(rate(10), [maximum(1)], unknown)).toBeUndefined()
     expect(agreedRate(rate(2), [maximum(38)], unknown)?.requestsPerSecond).toBe(20)
     expect(agreedRate(maximum(38), [rate(2)], unknown)?.requestsPerSecond).toBe(20)
+  })
+})
+
+describe('the rate of a process that nothing holds back', () => {
+  const calm = (perSecond: number, more: Partial<SharedRate> = {}) => rate(perSecond, { sinceRefusedMs: 6000, ...more })
+  it.each<[string, number, readonly SharedRate[], number | undefined]>([
+    ['is the mean if others are held back to much less', 345, [calm(68), calm(68), calm(68)], 137.25],
+    ['is within the limit', 1400, [calm(400)], 490],
+    ['stays if it is about that of the others', 80, [calm(68), calm(68)], undefined],
+    ['stays if there are no others', 345, [], undefined],
+    ['stays if the others may have no more', 345, [calm(68, { isMaximum: true })], undefined],
+    ['stays as long as requests are refused', 345, [calm(68), rate(68)], undefined],
+  ])('%s', (_, used, others, expected) => {
+    expect(rateOfLargest(used, others, 980)?.requestsPerSecond).toBe(expected)
   })
 })
 
@@ -268,6 +282,7 @@ function exchangeOf(rates: SharedRates, rateLimiter: Partial<RateExchangeDeps['r
   const unlimited: RateExchangeDeps['rateLimiter'] = {
     isShared: () => true,
     headersTellRemaining: false,
+    freeUse: () => 0,
     allowedPerSecond: Number.POSITIVE_INFINITY,
     rateToShare: () => undefined,
     agreeOn: () => {},
@@ -293,6 +308,35 @@ function ratesOf(others: () => readonly SharedRate[]): SharedRates {
 }
 
 describe('an exchange of rates', () => {
+  it('begins if this process uses more than others that are held back, whom no 429 to it has shown', async () => {
+    const agreed: number[] = []
+    const exchange = exchangeOf(
+      ratesOf(() => [60, 60].map(perSecond => rate(perSecond, { sinceRefusedMs: 6000 }))),
+      {
+        isShared: () => agreed.length > 0,
+        freeUse: () => (agreed.length > 0 ? 0 : 345),
+        agreeOn: (_, { requestsPerSecond }) => agreed.push(requestsPerSecond),
+      },
+    )
+    exchange.onAnswer()
+    await until(() => agreed.length > 0, 'it gives way')
+    expect(agreed).toEqual([155])
+    exchange.close()
+  })
+
+  it('does not begin if this process uses as much as others', async () => {
+    const reads = vi.fn(async () => [rate(60), rate(60)])
+    const exchange = exchangeOf(
+      { ...ratesOf(() => []), read: reads },
+      { isShared: () => false, freeUse: () => 60, agreeOn: () => expect.fail('agreed') },
+    )
+    exchange.onAnswer()
+    exchange.onAnswer() // soon after the first
+    await sleep(50)
+    expect(reads).toHaveBeenCalledTimes(1)
+    exchange.close()
+  })
+
   it('ends with close(), also in the middle, and begins again with the next answer', async () => {
     const exchanges: PromiseWithResolvers<readonly SharedRate[]>[] = []
     const agreed: number[] = []
