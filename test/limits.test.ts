@@ -159,6 +159,22 @@ it('a process loads its HTTP client before the slot of its first request, not af
   expect(shipping.emulator.requests()).toEqual([])
 })
 
+it('an HTTP client that cannot be loaded does not throw into the log call', async () => {
+  await using shipping = await startShipping()
+  class Missing {
+    constructor() {
+      throw new Error('no agents in this test')
+    }
+  }
+  const makesAgent = vi.spyOn(process.getBuiltinModule('node:http'), 'Agent').mockImplementation(Missing as never)
+  onTestFinished(() => makesAgent.mockRestore())
+  const shipper = shipping.ship({ maxBatchEvents: 1 })
+  shipper.ship({ n: 1 })
+  await vi.waitFor(() => expect(makesAgent).toHaveBeenCalled(), 1000)
+  makesAgent.mockRestore()
+  expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+})
+
 describe.concurrent('maxFields', () => {
   it('256 with 2,000 distinct keys: no event is refused, and every value can be found', async () => {
     await using limited = await startLimited({ maxFields: 256 })

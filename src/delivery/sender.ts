@@ -117,7 +117,11 @@ export class Sender {
    * start at once, loading takes a good part of a second, and the service would count the request in another window.
    */
   prepare(): void {
-    if (this.#isOwn) this.#dispatcher()
+    try {
+      this.#dispatcher()
+    } catch {
+      // The application has put something else in the place of Node's client. The attempt fails in the same way, and tells it.
+    }
   }
 
   /** Closes the connections when the requests in flight have ended. The next attempt opens new connections. */
