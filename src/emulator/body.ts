@@ -65,6 +65,9 @@ const decoders = new Map<string, () => Transform & { bytesWritten?: number }>([
   ['zstd', () => createZstdDecompress({ chunkSize, params: zstdWindow })],
 ])
 
+/** The content encodings that a request may declare. */
+export const contentEncodings: readonly string[] = [...decoders.keys()]
+
 /** Returns the content encoding that a request declares, in lower case, or `identity` if the request declares none. */
 export function encodingOf(request: IncomingMessage): string {
   return (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase() || 'identity'

@@ -1,3 +1,4 @@
+import { contentEncodings } from '../../emulator/body.ts'
 import type { EventPredicate } from '../../emulator/fault-plan.ts'
 import type { Faults } from '../../emulator/faults.ts'
 import type { FaultKind, FaultSettings } from '../protocol.ts'
@@ -98,7 +99,7 @@ export const faultForms: Readonly<Record<FaultKind, FaultForm>> = {
     read: value => ({ encoding: value.toLowerCase() }),
     text: ({ encoding }) => `refuse-encoding=${encoding}`,
     check: ({ encoding = '' }) => {
-      check(/^[a-z]{1,20}$/.test(encoding), 'refuse-encoding must be an encoding, such as zstd')
+      check(contentEncodings.includes(encoding), `refuse-encoding must be one of ${contentEncodings.join(', ')}`)
       return { encoding }
     },
     make: ({ encoding }, { faults }) => faults.refuseEncodings([encoding as string]),
