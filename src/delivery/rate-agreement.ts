@@ -100,8 +100,7 @@ export function rateOfNewcomer(others: readonly SharedRate[], limitPerSecond: nu
   const maxPerSecond = limitPerSecond === Number.POSITIVE_INFINITY ? lowPerSecond : limitPerSecond / (others.length + 1)
   return {
     requestsPerSecond: Math.min(meanOf(others.map(rate => rate.requestsPerSecond)), maxPerSecond),
-    refusedPart: meanOf(others.map(rate => rate.refusedPart)),
-    sinceRefusedMs: Math.min(...others.map(rate => rate.sinceRefusedMs)),
+    ...refusalsOf(others),
     turn: undefined,
   }
 }
@@ -117,13 +116,12 @@ export function rateOfLargest(
 ): AgreedRate | undefined {
   const heldBack = others.filter(rate => !rate.isMaximum)
   if (heldBack.length === 0) return undefined
-  const sinceRefusedMs = Math.min(...heldBack.map(rate => rate.sinceRefusedMs))
+  const refusals = refusalsOf(heldBack)
   const mean = meanOf([usedPerSecond, ...heldBack.map(rate => rate.requestsPerSecond)])
-  if (usedPerSecond < mean * tooMuch.fromMean || sinceRefusedMs < tooMuch.afterMs) return undefined
+  if (usedPerSecond < mean * tooMuch.fromMean || refusals.sinceRefusedMs < tooMuch.afterMs) return undefined
   return {
     requestsPerSecond: Math.min(mean, limitPerSecond / (heldBack.length + 1)),
-    refusedPart: meanOf(heldBack.map(rate => rate.refusedPart)),
-    sinceRefusedMs,
+    ...refusals,
     turn: undefined,
   }
 }
@@ -174,9 +172,9 @@ export function agreedRate(
   raised: (perSecondInAll: number, sinceRefusedMs: number) => number = perSecondInAll => perSecondInAll,
 ): AgreedRate | undefined {
   const rates = [own, ...others]
-  const sinceRefusedMs = Math.min(...rates.map(rate => rate.sinceRefusedMs))
+  const refusals = refusalsOf(rates)
   const used = sumOf(rates.map(rate => rate.requestsPerSecond))
-  const inAll = Math.min(raised(used, sinceRefusedMs), limitPerSecond)
+  const inAll = Math.min(raised(used, refusals.sinceRefusedMs), limitPerSecond)
   if (others.length === 0 && inAll <= used) return undefined
   const requestsPerSecond = inAll / rates.length
   const mayHaveMore = (rate: SharedRate) => !rate.isMaximum || rate.requestsPerSecond >= requestsPerSecond
@@ -187,8 +185,7 @@ export function agreedRate(
   if (rates.every(({ isTrial }) => isTrial) && own.requestsPerSecond <= limitPerSecond / rates.length) return undefined
   return {
     requestsPerSecond,
-    refusedPart: meanOf(rates.map(rate => rate.refusedPart)),
-    sinceRefusedMs,
+    ...refusals,
     turn:
       inAll < turnsFromPerSecond(limitPerSecond) ? undefined : turnOf(own, others, requestsPerSecond, limitPerSecond),
   }
@@ -219,6 +216,14 @@ function turnOf(
   const firstTurns = inOrder.map((ms, place) => ms - place * distanceMs)
   const ownFirstTurn = firstTurns[inOrder.indexOf(ownMs)] as number
   return { moveMs: meanOf(firstTurns) - ownFirstTurn, distanceMs, maxPerSecond: limitPerSecond / processes }
+}
+
+/** Returns the mean part of requests that is refused, and the time since the last 429 of any of the processes. */
+function refusalsOf(rates: readonly SharedRate[]): Pick<AgreedRate, 'refusedPart' | 'sinceRefusedMs'> {
+  return {
+    refusedPart: meanOf(rates.map(rate => rate.refusedPart)),
+    sinceRefusedMs: Math.min(...rates.map(rate => rate.sinceRefusedMs)),
+  }
 }
 
 function meanOf(numbers: readonly number[]): number {

@@ -70,8 +70,8 @@ export class RateExchange {
   #hasPlace = false
   /** Time at which the process began with the rate of others; monotonic. `undefined` once others were there no more. */
   #joinedAtMs: number | undefined
-  /** Time before which a process that nothing holds back does not look again for others; monotonic. */
-  #notBeforeMs = Number.NEGATIVE_INFINITY
+  /** Time at which a process that nothing holds back looks again for others; monotonic. */
+  #looksAgainAtMs = Number.NEGATIVE_INFINITY
   #sharers = 1
 
   constructor(deps: RateExchangeDeps) {
@@ -159,14 +159,14 @@ export class RateExchange {
   }
 
   /**
-   * Takes the mean rate if this process uses much more than others of this machine, and nothing holds it back. The others then
-   * make up for it, and no 429 may ever tell this process that it has too much.
+   * Lowers the rate to the mean if this process uses much more than others of this machine, and nothing holds it back. The others
+   * may leave it so much room that it never gets the 429 that would tell it of them.
    */
   async #giveWay(nowMs: number): Promise<void> {
     const { rates, rateLimiter, onAgreed } = this.#deps
     const perSecond = rateLimiter.freeUse(nowMs)
-    if (perSecond === 0 || nowMs < this.#notBeforeMs) return
-    this.#notBeforeMs = nowMs + exchangeMs
+    if (perSecond === 0 || nowMs < this.#looksAgainAtMs) return
+    this.#looksAgainAtMs = nowMs + exchangeMs
     const others = await rates.read().catch(() => []) // `exchange` reports trouble
     const agreed = rateOfLargest(perSecond, others, rateLimiter.allowedPerSecond)
     const isFree = this.#timer === undefined && !this.#isClosed && rateLimiter.freeUse(monotonicMs()) > 0

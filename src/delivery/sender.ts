@@ -120,7 +120,7 @@ export class Sender {
     try {
       this.#dispatcher()
     } catch {
-      // The application has put something else in the place of Node's client. The attempt fails in the same way, and tells it.
+      // The application has put something else in the place of Node's client. The attempt fails, too, and reports the reason.
     }
   }
 

@@ -278,7 +278,7 @@ export class Core {
     })
   }
 
-  /** Begins the counts of a new billing period. What was counted before is reported first: no later report could list it. */
+  /** Ships a report of what was counted until now, and begins to count anew, because a billing period has begun. */
   #countAnew(meter: UsageMeter): void {
     this.usageReports?.shipNow()
     meter.restart()
