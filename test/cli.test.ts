@@ -14,6 +14,8 @@ import { runProgram } from './support/run-script.ts'
 import { runSync } from './support/run-sync.ts'
 import type { RunningProcess } from './support/start-node.ts'
 
+const main = fileURLToPath(new URL('../dist/cli/main.cjs', import.meta.url))
+
 /** Returns the chunks that a chunk of the built commands loads at once. */
 function chunksThatLoadWith(name: string): (string | undefined)[] {
   const source = readFileSync(new URL(`../dist/shared/${name}.cjs`, import.meta.url), 'utf8')
@@ -28,6 +30,22 @@ describe.concurrent('logferry', () => {
     expect(stdout).toMatch(/^ {2}emulator /m)
     expect(stdout).toMatch(/^ {2}check /m)
     expect(stdout).toMatch(/^ {2}spool .*: ls, show, verify, export, send,\n +resend-rejected$/m)
+  })
+
+  it.each([
+    ['spool ls events', 'logferry: the current directory has been removed. '],
+    ['check --url http://127.0.0.1:9 --dataset d', 'duplicates    the current directory has been removed  '],
+    [
+      'pipe --url http://127.0.0.1:9 --dataset d --spool events',
+      'logferry: option `spool.directory` must be an absolute path, ',
+    ],
+  ])('names the cause where the current directory has been removed: logferry %s', async (words, cause) => {
+    const script = `cd "$(mktemp -d)" && rmdir "$PWD" && exec "$0" ${main} ${words} < /dev/null`
+    const environment = { LOGFERRY_TOKEN: 'a-token-of-tests' }
+    const { code, stdout, stderr } = await runProgram('sh', ['-c', script, process.execPath], environment)
+    expect(stdout + stderr).toContain(cause)
+    expect(stdout + stderr).not.toMatch(/uv_cwd|report this|\n {4}at /)
+    expect(code).toBeGreaterThan(0)
   })
 
   it('loads nothing of a command before the command is known', () => {
@@ -195,7 +213,6 @@ describe.concurrent('logferry', () => {
     ['audit package.json', 1], // no event has a uid
     ['pipe --json --dataset d --url http://127.0.0.1:1 --timeout 0.1 < package.json 2> /dev/null', 1], // nothing is delivered
   ])('ends quietly if its output is no longer read, with its own exit code: %s', async (words, code) => {
-    const main = fileURLToPath(new URL('../dist/cli/main.cjs', import.meta.url))
     const script = `"$0" "$1" ${words} | true; echo $PIPESTATUS`
     const args = ['-c', script, process.execPath, main]
     const { stdout, stderr } = await runProgram('bash', args, { LOGFERRY_TOKEN: 'token' })
@@ -203,7 +220,6 @@ describe.concurrent('logferry', () => {
   })
 
   it('says so if standard output cannot be written', () => {
-    const main = fileURLToPath(new URL('../dist/cli/main.cjs', import.meta.url))
     const full = openSync('/dev/full', 'w')
     const { status, stderr } = runSync(process.execPath, [main, '--help'], { stdio: ['ignore', full, 'pipe'] })
     closeSync(full)

@@ -3,6 +3,7 @@ import { toMessageLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'
 import { define, makeParser, problemIn } from './command-line.ts'
 import { commands, groups } from './commands.ts'
+import { directoryRemoved, isDirectoryRemoved } from './current-directory.ts'
 import { outputEnded } from './output-ended.ts'
 import { printError } from './print.ts'
 import { endAfterStop } from './stop-signals.ts'
@@ -32,6 +33,10 @@ export async function run(args: readonly string[], version: string): Promise<num
     await program.parseAsync([...path, ...rest.slice(0, 1)], { from: 'user' })
     return 0
   } catch (error) {
+    if (isDirectoryRemoved(error)) {
+      printError(`logferry: ${directoryRemoved.problem}. ${directoryRemoved.remedy}`)
+      return 1
+    }
     const problem = error instanceof CommanderError ? problemIn(error, command) : (error as Error).message
     if (problem === undefined) return 0
     if (!(error instanceof Misuse || error instanceof CommanderError)) throw error

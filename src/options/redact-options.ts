@@ -27,7 +27,8 @@ export interface RedactOptions {
    * What is shipped in place of a value.
    *
    * - `'remove'`: nothing. The member is left out; an item of an array becomes `null`.
-   * - `'hash'`: `hash:` and 32 hexadecimal digits, an HMAC-SHA-256 with `hashKey`. Equal values have equal hashes.
+   * - `'hash'`: `hash:` and 32 hexadecimal digits, an HMAC-SHA-256 with `hashKey`. Equal values have equal hashes. Objects
+   *   are equal if their members are, in the same order.
    * - any other text, of at most 100 characters: that text.
    * - a function: what the function returns. An event is dropped if the function throws, or returns anything else than
    *   plain data without members.

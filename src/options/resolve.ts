@@ -4,6 +4,7 @@ import { checkNode } from '../node-version.ts'
 import { withoutTrailing } from '../text/without-trailing.ts'
 import { resolveBaseUrl } from './base-url.ts'
 import { checked } from './checked.ts'
+import { described } from './described.ts'
 import { type Environment, namingVariables, withEnvironment } from './environment.ts'
 import { resolveFields } from './fields-options.ts'
 import { optionsOf } from './options-of.ts'
@@ -143,7 +144,7 @@ function checkCombinations(options: ShipperValues): void {
 
 function resolveSpool(given: SpoolOptions, destination: string): ResolvedSpool {
   const { directory, maxBytes } = withDefaults(spoolOptions, given)
-  return { directory: resolvePath(directory), maxBytes, destination }
+  return { directory: absolutePath('spool.directory', directory), maxBytes, destination }
 }
 
 /** A process whose share the application has set needs no agreement. */
@@ -155,9 +156,19 @@ function resolveRates(
 ): ResolvedRates | undefined {
   if (directory === false || share < 1) return undefined
   return {
-    directory: directory && resolvePath(directory),
+    directory: directory && absolutePath('rateDirectory', directory),
     destination: destinationOf(url, orgId),
     isOfOrganization: orgId !== undefined,
+  }
+}
+
+/** @throws TypeError if the path depends on a current directory that no longer exists */
+function absolutePath(option: string, path: string): string {
+  try {
+    return resolvePath(path)
+  } catch {
+    const expected = 'an absolute path, because the current directory of the process has been removed'
+    throw invalidOption(option, expected, described(path))
   }
 }
 

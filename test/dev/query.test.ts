@@ -44,6 +44,9 @@ const answers: [q: string, event: object | string, isMatching: boolean][] = [
   ['level:error', { level: 400, level_name: 'ERROR' }, true], // Monolog
   ['level:>=warn', { level: 250 }, false],
   ['level:fatal', { level: 550 }, true],
+  ['level:error', { level: 3, short_message: 'disk full' }, true], // GELF
+  ['level:>=warn', { level: 6, short_message: 'started' }, false],
+  ['level:3', { level: 'error' }, true],
   ['level:error', { level: 'info', log: { level: 'error' } }, false],
   ['level:*', { log: 'error', PRIORITY: 9 }, false],
   ['_time:2020-01-02', { _time: '2020-01-02T03:04:05Z', PRIORITY: { toString: 'x' } }, true],

@@ -1,5 +1,6 @@
 import { type Redact, toShortLine } from '../../text/short-line.ts'
 import { clearInterval, maxTimeoutMs, monotonicMs, setInterval } from '../../time.ts'
+import { directoryRemoved, isDirectoryRemoved } from '../current-directory.ts'
 import { allChecks } from './all-checks.ts'
 import { type Finding, fail, type HealthCheck, skipped, type Values } from './health-check.ts'
 import { type CheckSettings, Session } from './session.ts'
@@ -45,6 +46,7 @@ async function findingOf(check: HealthCheck, session: Session): Promise<Finding>
   try {
     return await check.run(session)
   } catch (error) {
+    if (isDirectoryRemoved(error)) return fail(directoryRemoved.problem, directoryRemoved.remedy)
     // No check lets an expected error through. One that was not expected must not hide what the other checks find.
     const { code = '', message } = error as NodeJS.ErrnoException
     return fail(

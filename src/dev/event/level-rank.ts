@@ -14,8 +14,8 @@ const spellings: ReadonlyMap<string, string> = new Map([
 /** Fields in which some loggers write the name of the level. */
 const otherFields = ['log.level', 'lvl', '@l', 'LogLevel', 'severityText'] as const
 
-/** Ranks of syslog's numbers, 0 (emergency) to 7 (debug), which journald uses. */
-const ranksOfSyslog = [5, 5, 5, 4, 3, 2, 2, 1] as const
+/** Ranks of syslog's numbers, 0 (emergency) to 7 (debug), which GELF and journald use. */
+const ranksOfSyslog: readonly number[] = [5, 5, 5, 4, 3, 2, 2, 1]
 
 /**
  * Returns the rank of an event's level, 0 for trace to 5 for fatal, or -1.
@@ -49,16 +49,22 @@ function rankOfOtherLogger(event: Readonly<Record<string, unknown>>): number {
   }
   if (typeof severityNumber === 'number' && isSeverityNumber(severityNumber)) return severityOfNumber(severityNumber)
   if (typeof priority !== 'string' && typeof priority !== 'number') return noRank
-  return /^[0-7]$/.test(String(priority)) ? (ranksOfSyslog[Number(priority)] ?? noRank) : noRank
+  return /^[0-7]$/.test(String(priority)) ? (ranksOfSyslog[Number(priority)] as number) : noRank
 }
 
-/** Returns the rank that a word names, or `undefined`. Numbers are OpenTelemetry's severities, pino's or Monolog's. */
+/**
+ * Returns the rank that a word names, or `undefined`. Numbers are those of syslog, pino or Monolog, or OpenTelemetry's
+ * severities from 8 on.
+ */
 export function rankOfWord(word: string): number | undefined {
   const named = knownSeverity(word)
   if (named !== undefined || !/^\d{1,3}$/.test(word)) return named
   const number = Number(word)
   return (
-    rankOfPino(number) ?? rankOfMonolog(number) ?? (isSeverityNumber(number) ? severityOfNumber(number) : undefined)
+    ranksOfSyslog[number] ??
+    rankOfPino(number) ??
+    rankOfMonolog(number) ??
+    (isSeverityNumber(number) ? severityOfNumber(number) : undefined)
   )
 }
 
