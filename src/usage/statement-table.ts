@@ -17,14 +17,17 @@ export interface StatementKey {
   readonly isName: boolean
 }
 
-export interface Statement extends StatementKey, StatementWords {
+export interface Statement extends StatementKey {
   /** Never used again for another statement. */
   readonly id: number
   /** Bytes and events since the statement has its place in the table. */
   bytes: number
   events: number
-  /** True if it was sampled more than once. An identifier that looks like a name makes a statement only once. */
-  isKnown: boolean
+  /**
+   * What its messages have in common. `undefined` until it is sampled a second time: an identifier that looks like a name
+   * makes a statement only once.
+   */
+  words: StatementWords | undefined
   /** The statement that most likely has the event if this one is sampled only once; 0 for none. */
   insteadOf: number
   /** The bytes of the statement that had the place before. */
@@ -45,12 +48,16 @@ export class StatementTable {
   #textBytes = 0
   #lastId = 0
 
-  /** Returns the statement with this key, or `undefined` if it has no place in the table. */
-  find({ dataset, level, text, isName }: StatementKey): Statement | undefined {
+  /**
+   * Returns the statement with this key, or `undefined` if it has no place in the table. `message` is one of its messages, or
+   * its name.
+   */
+  find({ dataset, level, text, isName }: StatementKey, message: string): Statement | undefined {
     const statement = this.#byText
       .get(text)
       ?.find(one => one.dataset === dataset && one.level === level && one.isName === isName)
-    if (statement !== undefined) statement.isKnown = true
+    if (statement !== undefined)
+      statement.words ??= { text, endChars: constantEnd(text, message), pieces: samePieces(text, message) }
     return statement
   }
 
@@ -71,8 +78,8 @@ export class StatementTable {
     return this.#byId.values()
   }
 
-  /** Adds a statement that has no place in the table. `message` is one of its messages, or its name. */
-  add({ dataset, level, text, isName }: StatementKey, message: string): Statement {
+  /** Adds a statement that has no place in the table. */
+  add({ dataset, level, text, isName }: StatementKey): Statement {
     let replaced: Statement | undefined
     this.#textBytes += bytesOfText(text)
     while (this.#byId.size >= maxStatements || this.#textBytes > maxTextBytes) {
@@ -81,17 +88,15 @@ export class StatementTable {
       this.#remove(replaced)
     }
     const bytesBefore = replaced === undefined ? 0 : totalOf(replaced)
-    const statement = {
+    const statement: Statement = {
       id: ++this.#lastId,
       dataset,
       level,
       text,
       isName,
-      endChars: constantEnd(text, message),
-      pieces: samePieces(text, message),
+      words: undefined,
       bytes: 0,
       events: 0,
-      isKnown: false,
       insteadOf: 0,
       bytesBefore,
     }

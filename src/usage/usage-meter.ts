@@ -139,14 +139,13 @@ export class UsageMeter {
     const known = fingerprint === 0 ? undefined : this.#statements.byId(this.#fingerprints.statementOf(fingerprint))
     const nsOfFingerprint = nsOfForm + nsOfFormChar * Math.min(named.length, maxFormChars)
     if (known !== undefined) {
-      known.isKnown = true
       this.#slots.settle(slot, bytes, known.id, nsOfFingerprint)
       return
     }
     const charsBefore = charsRead
     const statement = this.#identify(counted, level, dataset)
     // A statement that came only once may be a message whose identifier looks like a name.
-    if (!statement.isKnown) statement.insteadOf = this.#slots.trustedOwnerOf(slot)
+    if (statement.words === undefined) statement.insteadOf = this.#slots.trustedOwnerOf(slot)
     else if (fingerprint !== 0) this.#fingerprints.remember(fingerprint, statement.id)
     const nsOfStatement = nsOfText + nsOfTextChar * (charsRead - charsBefore)
     this.#slots.settle(slot, bytes, statement.id, nsOfFingerprint + nsOfStatement)
@@ -166,15 +165,15 @@ export class UsageMeter {
 
   /** Finds the statement of a message, which may have an identifier that looks like a name. */
   #find(key: StatementKey, message: string): Statement {
-    const known = this.#statements.find(key)
+    const known = this.#statements.find(key, message)
     if (known !== undefined) return known
     // A text that is known from another dataset or level has no such identifier.
-    if (this.#statements.hasText(key.text)) return this.#statements.add(key, message)
+    if (this.#statements.hasText(key.text)) return this.#statements.add(key)
     for (const text of similarTexts(message)) {
-      const similar = text === key.text ? undefined : this.#statements.find({ ...key, text })
+      const similar = text === key.text ? undefined : this.#statements.find({ ...key, text }, message)
       if (similar !== undefined) return similar
     }
-    return this.#statements.add(key, message)
+    return this.#statements.add(key)
   }
 
   /** Returns the name of an event without a `message`, or an empty text if it has none. */
@@ -210,10 +209,7 @@ export class UsageMeter {
           statement.events += events
         },
         count: () => statements.size,
-        wordsOf: id => {
-          const statement = statements.byId(id)
-          return statement?.isKnown ? statement : undefined
-        },
+        wordsOf: id => statements.byId(id)?.words,
       },
       this.#random,
     )
@@ -233,9 +229,9 @@ export class UsageMeter {
       statement.events += events
     }
     this.#slots.pending(add)
-    for (const { id, isKnown, insteadOf } of this.#statements.all()) {
+    for (const { id, words, insteadOf } of this.#statements.all()) {
       const once = statements.get(id)
-      if (isKnown || once === undefined || !statements.has(insteadOf)) continue
+      if (words !== undefined || once === undefined || !statements.has(insteadOf)) continue
       add(insteadOf, once.bytes, once.events)
       statements.delete(id)
     }
