@@ -373,13 +373,24 @@ export class LogferryTransport extends TransportStream {
   #ship(info: Info, severity: Severity): void {
     const late = logCallOf(this.#written ?? info)
     const time = late === undefined ? wallClockMs() : lateTime(late.timeMs)
-    const event = winstonToEvent(info, activeTraceIds(info), errorBehind(info, this.parent))
+    const error = late === undefined ? this.#errorBehind(info) : errorBehind(info, late.info)
+    const event = winstonToEvent(info, activeTraceIds(info), error)
     const preSerialized = event === info ? loggedLine(info, this.parent, this) : undefined
     const intake = intakeEvent(event, severity, time)
     intake.preSerialized = preSerialized
     this.shipper.take(intake)
     this.#answers++
     if (bothWays.isBridged) this.#watchBothWays(info)
+  }
+
+  /** Returns the Error from which a format made `info`. Any logger that shares this transport may be emitting the info. */
+  #errorBehind(info: Info): Error | undefined {
+    const oldest = Math.max(0, this.#loggers.length - maxSearchedLoggers)
+    for (let i = this.#loggers.length - 1; i >= oldest; i--) {
+      const error = errorBehind(info, this.#loggers[i]?._transformState?.writechunk)
+      if (error !== undefined) return error
+    }
+    return undefined
   }
 
   #watchBothWays(info: Info): void {
@@ -553,6 +564,9 @@ const maxListeners = 30
  */
 const maxFollowedLoggers = 8
 
+/** Maximum number of loggers among which the one that is emitting an info is searched for, the latest first. */
+const maxSearchedLoggers = 1000
+
 /** The queued calls of each logger, which its transports share. */
 const queues = new WeakMap<ParentLogger, QueuedLogCalls>()
 
@@ -563,6 +577,8 @@ function queueOf(logger: ParentLogger): QueuedLogCalls {
 }
 
 interface ParentLogger extends InfoStream {
+  /** The info that the logger is emitting, as it was logged. */
+  readonly _transformState?: { readonly writechunk?: unknown }
   readonly level?: string
   readonly levels?: Readonly<Record<string, number>>
   readonly exitOnError?: unknown

@@ -303,6 +303,17 @@ describe('an argument of a class with a toJSON', () => {
     const other = await arrived(combine(withStack, masked), logger => logger.error(new RequestError('refused')))
     expect(other).toEqual({ ...told, message: 'refused', name: 'Error', config: '***' })
   })
+
+  it('hides the same of an Error that another logger of the same transport logs', async () => {
+    await using shipping = await startShipping()
+    const transport = new LogferryTransport({ shipper: shipping.ship() })
+    const options = { format: combine(withStack, json()), transports: [transport] }
+    const loggers = [1, 2, 3].map(() => winston.createLogger(options))
+    for (const logger of loggers) logger.error(new RequestError('refused'))
+    await transport.shipper.flush()
+    const event = { ...told, message: 'refused', name: 'Error' }
+    expect(shipping.emulator.events('d')).toEqual([event, event, event])
+  })
 })
 
 describe('an argument that is no metadata, but of which Winston makes a field for each item or character,', () => {

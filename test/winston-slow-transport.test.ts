@@ -203,6 +203,23 @@ describe('beside a slow transport, LogferryTransport', () => {
     expect(events.map(({ request }) => request)).toEqual(upTo(40))
   })
 
+  it('ships what format.errors() loses of an Error, and hides what its toJSON hides', async () => {
+    class RequestError extends TypeError {
+      readonly config = { url: '/pay', headers: { authorization: 'secret' } }
+      toJSON() {
+        return { config: { url: this.config.url } }
+      }
+    }
+    await using logging = await startLogging()
+    const { logger, emulator, allWritten } = logging
+    logger.format = winston.format.errors({ stack: true })
+    for (let n = 0; n < 40; n++) logger.error(new RequestError('refused', { cause: new RangeError('root') }))
+    await allWritten(40)
+    const event = { name: 'TypeError', config: { url: '/pay' }, cause: { message: 'root' } }
+    expect(emulator.events('d')).toMatchObject(Array(80).fill(event))
+    expect(JSON.stringify(emulator.events('d'))).not.toContain('secret')
+  })
+
   it('drops no event if a listener logs once for each, and those of a listener that logs without end', async () => {
     await using shipping = await startShipping()
     const { emulator } = shipping

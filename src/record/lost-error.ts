@@ -12,19 +12,13 @@ const maxCauses = 8
 /** Maximum number of errors of an aggregate. */
 const maxErrors = 20
 
-/** The fields of a Winston logger that are read. Any of them may be missing. */
-interface Logger {
-  readonly _transformState?: { readonly writechunk?: unknown } | undefined
-}
-
 /** True if `info` has the stack of an Error but not its name. Formats do not copy the name, because it is inherited. */
 export function isNameLost(info: Info): boolean {
   return info.stack !== undefined && info.name === undefined && nameInStack(info) !== undefined
 }
 
-/** Returns the Error from which a format made `info`, if a logger is emitting `info` at this moment. */
-export function errorBehind(info: Info, logger: unknown): Error | undefined {
-  const logged = (logger as Logger | null | undefined)?._transformState?.writechunk
+/** Returns `logged`, if it is an Error from which a format may have made `info`. */
+export function errorBehind(info: Info, logged: unknown): Error | undefined {
   if (logged === info || logged === undefined || logged === null || !isError(logged)) return undefined
   // While a logger works on one info, it may emit another info that had to wait.
   if ((logged as unknown as Info)[loggedLevel] !== info[loggedLevel]) return undefined
