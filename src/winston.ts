@@ -100,11 +100,14 @@ export class LogferryTransport extends TransportStream {
   #written: Info | undefined
   readonly #openCallbacks = new OpenCallbacks()
   #lastUncaught: unknown
-  /** The loggers whose pipes end when Winston is told that an uncaught error is delivered. */
-  #unpiped: ParentLogger[] = []
-  /** Runs after the listeners of the pipes, and before that of Winston, which may end the process: 'exit' listeners log. */
-  readonly #pipeAgain = (): void => {
-    for (const logger of this.#unpiped.splice(0)) if (!this.#loggers.includes(logger)) logger.pipe(this)
+  /** True once Winston has caught an error. */
+  #hasCaught = false
+  /** The listeners by which Winston waits for the delivery of uncaught errors. */
+  readonly #waiting: Waiting[] = []
+  readonly #noteWaiting = (name: string, listener: () => void): void => {
+    if (name !== 'finish' && name !== 'error') return
+    this.#waiting.push({ name, listener })
+    if (name === 'error') this.off('newListener', this.#noteWaiting)
   }
   /** The infos that loggers keep back for other transports. The end of the process does not wait for these transports. */
   readonly #lateInfos: LateSource = {
@@ -124,8 +127,6 @@ export class LogferryTransport extends TransportStream {
   declare levels?: Readonly<Record<string, number>> | undefined
   /** @internal Set by Winston: the listener by which the logger repeats `'warn'`. */
   declare readonly __winstonwarn?: unknown
-  /** @internal Set by Winston when it has caught an error, is about to log it, and waits for 'finish'. */
-  declare readonly _ending?: boolean
   /** @internal State of the stream. */
   declare readonly _writableState: { readonly corked: number }
 
@@ -144,6 +145,15 @@ export class LogferryTransport extends TransportStream {
     this.shipper = shipper
     this.#isOwn = isOwn
     if (isOwn) shipper.on('warning', warning => this.#warn(warning, shipper.warningListeners > 1))
+  }
+
+  /**
+   * @internal Set by Winston when it has caught an error. Winston then adds a listener for 'finish' and one for 'error',
+   * and logs the error.
+   */
+  set _ending(hasCaught: boolean) {
+    this.#hasCaught = hasCaught
+    this.on('newListener', this.#noteWaiting)
   }
 
   /**
@@ -367,7 +377,7 @@ export class LogferryTransport extends TransportStream {
   }
 
   #isUncaught(info: Info): boolean {
-    return this._ending === true && (info.exception === true || info.rejection === true)
+    return this.#hasCaught && (info.exception === true || info.rejection === true)
   }
 
   #ship(info: Info, severity: Severity): void {
@@ -458,7 +468,6 @@ export class LogferryTransport extends TransportStream {
   }
 
   #join(logger: ParentLogger): void {
-    this.off('finish', this.#pipeAgain).on('finish', this.#pipeAgain)
     this.#loggers.push(logger)
     noteLateInfos(logger, this.#onKept)
     this.#closing = undefined
@@ -491,14 +500,16 @@ export class LogferryTransport extends TransportStream {
     this.#warn({ code, message, suppressed: 0 })
   }
 
-  /** Delivers an uncaught error. Winston ends the process when the transport emits 'finish', or after three seconds. */
+  /**
+   * Delivers an uncaught error, and tells Winston, which then ends the process, or does so after three seconds. Winston waits
+   * for 'finish'. Its listeners are called without that event, which would remove the transport from its loggers.
+   */
   #deliverUncaught(info: Info): void {
     this.#lastUncaught = info.trace
-    void this.#flushInBackground().then(() => {
-      // Without `parent`, the transport is in `exceptionHandlers` alone. With `parent`, the process is about to end.
-      if (this.parent != null && !exits(this.parent, info)) return
-      this.#unpiped = [...this.#loggers] // the process may go on for three seconds, if Winston waits for other transports
-      this.emit('finish')
+    const waiting = this.#waiting.splice(0)
+    void allDelivered(this.#flushInBackground()).then(() => {
+      for (const { name, listener } of waiting) this.off(name, listener)
+      for (const { name, listener } of waiting) if (name === 'finish') listener()
     })
   }
 
@@ -581,8 +592,6 @@ interface ParentLogger extends InfoStream {
   readonly _transformState?: { readonly writechunk?: unknown }
   readonly level?: string
   readonly levels?: Readonly<Record<string, number>>
-  readonly exitOnError?: unknown
-  pipe(transport: NodeJS.WritableStream): unknown
   readonly _writableState?: {
     readonly length: number
     /** True while the stream works on an info. */
@@ -595,12 +604,22 @@ interface ParentLogger extends InfoStream {
   listenerCount(name: string): number
 }
 
-function exits(logger: ParentLogger, info: Info): boolean {
-  const { exitOnError } = logger
-  if (typeof exitOnError !== 'function') return Boolean(exitOnError)
-  try {
-    return Boolean(exitOnError(info.error))
-  } catch {
-    return false
-  }
+/** A listener that Winston has added to wait for the delivery of an uncaught error. */
+interface Waiting {
+  readonly name: 'finish' | 'error'
+  readonly listener: () => void
+}
+
+/** The deliveries of uncaught errors under way, by all transports. */
+const uncaughtDeliveries = new Set<Promise<void>>()
+
+/**
+ * Waits for a delivery, and for those of other loggers that have caught the same error. The first logger that is told of
+ * its delivery ends the process. The requests of others would be broken off and made again, and their events arrive twice.
+ */
+async function allDelivered(delivery: Promise<void>): Promise<void> {
+  uncaughtDeliveries.add(delivery)
+  await delivery
+  uncaughtDeliveries.delete(delivery)
+  await Promise.all(uncaughtDeliveries)
 }

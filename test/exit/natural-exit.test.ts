@@ -283,6 +283,34 @@ describe('an uncaught exception that Winston handles', () => {
     expect([code, events]).toMatchObject([1, [{ exception: true }]])
   })
 
+  it('is one event of each of two loggers that handle it', async () => {
+    const { code, events } = await run(`${winstonLogger('handleExceptions: true')}
+      winston.createLogger({ transports: [new LogferryTransport({ handleExceptions: true })] })
+      setTimeout(() => { throw new Error('boom') })`)
+    expect([code, events]).toMatchObject([1, [{ exception: true }, { exception: true }]])
+  })
+
+  it('is an argument of `exitOnError` once, also if the format of the logger removes the error', async () => {
+    const logger = winstonLogger(
+      'handleExceptions: true',
+      `exitOnError: error => { logger.info(error.message); return true },
+      format: winston.format(({ error, ...info }) => info)()`,
+    )
+    const { code, ms, events } = await run(`${logger} setTimeout(() => { throw new Error('boom') })`)
+    expect([code, events]).toMatchObject([1, [{ message: 'boom' }, { exception: true }]])
+    expect(ms).toBeLessThan(3000)
+  })
+
+  it('leaves no listener on a transport whose logger continues', async () => {
+    const { events } = await run(`${winstonLogger('handleExceptions: true', 'exitOnError: false')}
+      const count = () => transport.listenerCount('finish') + transport.listenerCount('error')
+      const before = count()
+      setTimeout(() => { throw new Error('boom') })
+      setTimeout(() => logger.info('after', { left: count() - before }), 300)
+    `)
+    expect(events).toMatchObject([{ exception: true }, { message: 'after', left: 0 }])
+  })
+
   it('does not remove a transport that was put back from a logger that continues', async () => {
     const { code, events } = await run(`${winstonLogger('handleExceptions: true', 'exitOnError: false')}
       logger.remove(transport).add(transport)
