@@ -29,6 +29,7 @@ import { lateTime } from './shipper/intake/late-time.ts'
 import { OpenCallbacks, once } from './shipper/open-callbacks.ts'
 import type { Shipper } from './shipper/shipper.ts'
 import { namedOptions, type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
+import { kindOfValue } from './text/kind-of-value.ts'
 
 /** Severity of an info that cannot be read: info. */
 const usualSeverity = 2
@@ -285,10 +286,11 @@ export class LogferryTransport extends TransportStream {
     if (format == null) return info
     try {
       const formatted: unknown = format.transform(plainInfo(info) as never, format.options)
-      if (!isPromise(formatted))
-        return typeof formatted === 'object' && formatted !== null ? (formatted as Info) : undefined
+      if (!formatted) return undefined
+      if (typeof formatted === 'object' && !isPromise(formatted)) return formatted as Info
       handleRejection(formatted)
-      this.shipper.dropFor(new TypeError('a promise was returned, not an info'), formatName)
+      const kind = isPromise(formatted) ? 'a promise' : kindOfValue(formatted)
+      this.shipper.dropFor(new TypeError(`${kind} was returned, not an info`), formatName)
     } catch (error) {
       this.shipper.dropFor(error, formatName)
     }

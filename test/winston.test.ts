@@ -487,15 +487,17 @@ describe('the transport as a stream', () => {
     expect(logging.emulator.eventCount('d')).toBe(10_000)
   })
 
-  it('drops an event whose format returns a promise, and says so', async () => {
-    const format = { transform: async (info: object) => Promise.reject(info) }
-    await using logging = await startLogging({ format: format as never })
+  it.each([
+    ['a promise', async (info: object) => Promise.reject(info)],
+    ['a string', ({ message }: { message: string }) => message],
+  ])('drops an event whose format returns %s, and says so', async (kind, transform) => {
+    await using logging = await startLogging({ format: { transform } as never })
     const warned: string[] = []
     logging.logger.on('warn', ({ message }) => warned.push(message))
-    logging.logger.info('too late')
+    logging.logger.info('no info')
     await end(logging.logger)
     expect(logging.transport.shipper.stats()).toMatchObject({ accepted: 1, drops: { error: { info: 1 } } })
-    expect(warned[0]).toContain('(the format of the transport: TypeError: a promise was returned, not an info)')
+    expect(warned[0]).toContain(`(the format of the transport: TypeError: ${kind} was returned, not an info)`)
   })
 
   it('drops an event for which its own format throws, warns, and lets other transports have the event', async () => {
