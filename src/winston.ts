@@ -45,8 +45,8 @@ interface WinstonOptions {
   /**
    * A format for this transport alone. None is needed: events are shipped as they are logged, which is also fastest.
    *
-   * Changes that a format makes to the info are shipped. A text that it makes is not, such as that of `format.json()`
-   * with a `replacer`.
+   * Changes that a format makes to the info are shipped, except to its level. A text that it makes is not, such as that
+   * of `format.json()` with a `replacer`.
    *
    * @defaultValue none
    */
