@@ -81,7 +81,7 @@ export type LogferryTransportOptions = WinstonOptions & ShipperOrOptions
  * Winston transport that ships every event to a dataset of the service.
  *
  * Delivery trouble never surfaces as an `'error'` event. A transport with a shipper of its own emits `'warn'`, which
- * the logger repeats. If neither has a listener for `'warn'`, nor the shipper one for `warning`, Node prints a process
+ * the logger repeats: of several loggers, the first with a listener. If neither has a listener for `'warn'`, nor the shipper one for `warning`, Node prints a process
  * warning. Warnings of a shared shipper go to the `warning` listeners of that shipper.
  *
  * `logger.end()` waits for delivery, for `flushTimeoutMs` at most. A shipper of the transport's own is then closed.
@@ -96,6 +96,8 @@ export class LogferryTransport extends TransportStream {
   readonly #isOwn: boolean
   /** The loggers that have this transport now. The first of them decides on `level` and `levels`. */
   readonly #loggers: ParentLogger[] = []
+  /** The logger that had this transport last, if none has it now. */
+  #lastLogger: ParentLogger | undefined
   #queue = new QueuedLogCalls()
   /** The info that is being written, before the transport's own format. */
   #written: Info | undefined
@@ -126,8 +128,11 @@ export class LogferryTransport extends TransportStream {
   declare parent?: ParentLogger | null
   /** Set by Winston together with `parent`. */
   declare levels?: Readonly<Record<string, number>> | undefined
-  /** @internal Set by Winston: the listener by which the logger repeats `'warn'`. */
-  declare readonly __winstonwarn?: unknown
+  /**
+   * @internal Keeps Winston from adding a listener by which the logger repeats `'warn'`. That listener would always belong
+   * to the first logger, also after the transport has moved to another one.
+   */
+  readonly __winstonwarn = true
   /** @internal State of the stream. */
   declare readonly _writableState: { readonly corked: number }
 
@@ -471,6 +476,7 @@ export class LogferryTransport extends TransportStream {
 
   #join(logger: ParentLogger): void {
     this.#loggers.push(logger)
+    this.#lastLogger = undefined
     noteLateInfos(logger, this.#onKept)
     this.#closing = undefined
     this.#follow()
@@ -483,7 +489,9 @@ export class LogferryTransport extends TransportStream {
     this.#loggers.splice(at, 1)
     if (!this.#loggers.includes(logger)) forgetLateInfos(logger, this.#onKept)
     this.#follow()
-    if (this.#loggers.length === 0) this.close()
+    if (this.#loggers.length > 0) return
+    this.#lastLogger = logger
+    this.close()
   }
 
   #follow(): void {
@@ -516,14 +524,17 @@ export class LogferryTransport extends TransportStream {
   }
 
   #warn(warning: Warning, isHeard = false): void {
-    this.emit('warn', Object.assign(new Error(warning.message), { code: warning.code, suppressed: warning.suppressed }))
-    if (!isHeard && !this.#hasWarnListener()) emitProcessWarning(warning)
+    const { code, message, suppressed } = warning
+    const error = Object.assign(new Error(message), { code, suppressed })
+    const logger = this.#warnedLogger()
+    if (!this.emit('warn', error) && logger === undefined && !isHeard) emitProcessWarning(warning)
+    logger?.emit('warn', error, this)
   }
 
-  /** True if the application listens to `'warn'`, of the transport or of its logger. */
-  #hasWarnListener(): boolean {
-    if (this.parent != null && this.parent.listenerCount('warn') > 0) return true
-    return this.listeners('warn').some(listener => listener !== this.__winstonwarn)
+  /** Returns the first logger with a listener for `'warn'`. */
+  #warnedLogger(): ParentLogger | undefined {
+    const last = this.#lastLogger
+    return (last === undefined ? this.#loggers : [last]).find(logger => logger.listenerCount('warn') > 0)
   }
 }
 
@@ -604,6 +615,7 @@ interface ParentLogger extends InfoStream {
     readonly bufferProcessing?: boolean
   }
   listenerCount(name: string): number
+  emit(name: string, ...values: unknown[]): unknown
 }
 
 /** A listener that Winston has added to wait for the delivery of an uncaught error. */

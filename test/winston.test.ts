@@ -704,6 +704,39 @@ describe('delivery trouble', () => {
     expect([code, stdout, stderr]).toEqual([0, 'LOGFERRY_PAUSED\nLOGFERRY_DROPPED\n', ''])
   })
 
+  it.each([
+    ['another logger of the transport', 'const logger = other', 'PAUSED DROPPED'],
+    ['the logger that the transport has moved to', 'const logger = other; first.remove(transport)', 'PAUSED DROPPED'],
+    [
+      'the logger from which the transport is removed',
+      'const logger = first; other.remove(transport); setTimeout(() => first.close(), 200)',
+      'PAUSED DROPPED',
+    ],
+    [
+      'the transport, for one warning,',
+      `const logger = winston.createLogger({ transports: [transport] }); transport.once('warn', heard)`,
+      'PAUSED',
+      ['DROPPED'],
+    ],
+  ])('is no process warning if %s has a listener', async (_, loggers, heard, printed: string[] = []) => {
+    await using shipping = await startShipping()
+    const isOnLogger = printed.length === 0
+    const { code, stderr, stdout } = await runScript(
+      `import winston from 'winston'
+       import { LogferryTransport } from 'logferry/winston'
+       const transport = new LogferryTransport({ dataset: 'd', exitTimeoutMs: 300, flushTimeoutMs: 300 })
+       const first = winston.createLogger({ transports: [transport] })
+       const other = winston.createLogger({ transports: [transport] })
+       const heard = ({ code }) => console.log(code.replace('LOGFERRY_', ''))
+       ${loggers}
+       ${isOnLogger ? `logger.on('warn', heard)` : ''}
+       logger.info('hello')`,
+      { LOGFERRY_URL: shipping.emulator.url, LOGFERRY_TOKEN: 'wrong' },
+    )
+    expect([code, stdout.trim().replaceAll('\n', ' ')]).toEqual([0, heard])
+    expect(Array.from(stderr.matchAll(/\[LOGFERRY_(\w+)\]/g), ([, name]) => name)).toEqual(printed)
+  })
+
   it('is a process warning without listeners', async () => {
     await using shipping = await startShipping()
     const { code, stderr, stdout } = await runScript(
