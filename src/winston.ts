@@ -81,8 +81,9 @@ export type LogferryTransportOptions = WinstonOptions & ShipperOrOptions
  * Winston transport that ships every event to a dataset of the service.
  *
  * Delivery trouble never surfaces as an `'error'` event. A transport with a shipper of its own emits `'warn'`, which
- * the logger repeats: of several loggers, the first with a listener. If neither has a listener for `'warn'`, nor the shipper one for `warning`, Node prints a process
- * warning. Warnings of a shared shipper go to the `warning` listeners of that shipper.
+ * the logger repeats: of several loggers, the first with a listener. If neither the transport nor a logger has a
+ * listener for `'warn'`, nor the shipper one for `warning`, Node prints a process warning. Warnings of a shared shipper
+ * go to the `warning` listeners of that shipper.
  *
  * `logger.end()` waits for delivery, for `flushTimeoutMs` at most. A shipper of the transport's own is then closed.
  *
