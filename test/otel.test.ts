@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { context, logs, SeverityNumber, TraceFlags, trace } from '@opentelemetry/api'
+import { setImmediate } from 'node:timers/promises'
+import { context, diag, logs, SeverityNumber, TraceFlags, trace } from '@opentelemetry/api'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import {
   BatchLogRecordProcessor,
@@ -223,6 +224,44 @@ describe('the processor', () => {
     await shipper.close()
     rmSync(directory, { recursive: true })
     expect(shipping.emulator.events('d')).toMatchObject([{ message: 'early' }])
+  })
+
+  it('ships attributes that are detected late in later records with durability disk', async () => {
+    await using shipping = await startShipping()
+    const directory = mkdtempSync(join(tmpdir(), 'logferry-otel-'))
+    const shipper = shipping.ship({ durability: 'disk', spool: { directory } })
+    const { host, provider, logger } = loggingUntilHostIsKnown(shipper)
+    logger.emit({ body: 'early' })
+    host.resolve('h-1')
+    await setImmediate()
+    logger.emit({ body: 'late' })
+    await provider.shutdown()
+    await shipper.close()
+    rmSync(directory, { recursive: true })
+    const [early, late] = shipping.emulator.events('d').sort(byTime)
+    expect(early).not.toHaveProperty('resource')
+    expect(late).toMatchObject({ message: 'late', resource: { host: { id: 'h-1' } } })
+  })
+
+  it('does not make the SDK report an error for each record whose resource is not known in time', async () => {
+    await using shipping = await startShipping()
+    const errors: unknown[] = []
+    const ignore = () => {}
+    diag.setLogger({
+      error: (...error) => errors.push(error),
+      warn: ignore,
+      info: ignore,
+      debug: ignore,
+      verbose: ignore,
+    })
+    onTestFinished(() => diag.disable())
+    const shipper = shipping.ship()
+    const resource = resourceFromAttributes({ 'service.name': 'checkout', 'host.id': new Promise<string>(() => {}) })
+    const provider = new LoggerProvider({ resource, processors: [new LogferryLogRecordProcessor({ shipper })] })
+    provider.getLogger('x').emit({ body: 'early' })
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toMatchObject([{ resource: { service: { name: 'checkout' } } }])
+    expect(errors).toEqual([])
   })
 
   it('counts once what it cannot represent in a record that waits for its resource', async () => {

@@ -25,6 +25,8 @@ export interface OtelResource {
   /** True while some attributes are still being detected. */
   readonly asyncAttributesPending?: boolean | undefined
   waitForAsyncAttributes?(): Promise<void>
+  /** Returns names and values. The value of an attribute that is still being detected is a promise. */
+  getRawAttributes?(): readonly (readonly [string, unknown])[]
 }
 
 export interface OtelScope {

@@ -1,5 +1,6 @@
 import { propertyOf } from '../own-properties.ts'
 import { openBatchBytes, reserveStack } from '../stack-reserve.ts'
+import { bareObject } from './bare-object.ts'
 import { noteScope } from './both-ways.ts'
 import { eventToJson } from './event-to-line.ts'
 import { nestAttributes } from './nested.ts'
@@ -30,8 +31,18 @@ export function resourceTail(resource: OtelResource, scope: OtelScope): Uint8Arr
   if (isFinal(resource, scope)) {
     const ofResource = tails.get(resource) ?? new WeakMap()
     tails.set(resource, ofResource.set(scope, tail))
-  }
+  } else takeInLateAttributes(resource)
   return tail
+}
+
+/** Resources that have been asked to wait for their late attributes. */
+const asked = new WeakSet<OtelResource>()
+
+/** Makes a resource take in the attributes that are detected late. Without being asked to wait for them, it never does. */
+function takeInLateAttributes(resource: OtelResource): void {
+  if (!isObject(resource) || asked.has(resource)) return
+  asked.add(resource)
+  void (async () => resource.waitForAsyncAttributes?.())().then(undefined, () => {})
 }
 
 const fieldsOfTails = new WeakMap<Uint8Array, object>()
@@ -68,11 +79,28 @@ export function parseTail(tail: Uint8Array, reviver?: (name: string, value: unkn
 
 function resourceMember(resource: OtelResource): string {
   const fields = () => {
-    const { attributes, schemaUrl } = resource
-    const nested = nestAttributes(attributes)
+    const nested = nestAttributes(knownAttributes(resource))
+    const { schemaUrl } = resource
     return typeof schemaUrl === 'string' && schemaUrl !== '' ? { schema_url: schemaUrl, ...nested } : nested
   }
   return member('resource', fields, maxResourceBytes)
+}
+
+/**
+ * Returns the attributes of a resource that have been detected. The SDK reports an error for each read of `attributes`
+ * while others are still being detected, but not for a read of the raw attributes. Of two with one name, the first counts.
+ */
+function knownAttributes(resource: OtelResource): object {
+  if (resource.asyncAttributesPending !== true || resource.getRawAttributes === undefined) return resource.attributes
+  const known = bareObject()
+  for (const [name, value] of resource.getRawAttributes()) {
+    if (value != null && !isThenable(value) && !Object.hasOwn(known, name)) known[name] = value
+  }
+  return known
+}
+
+function isThenable(value: unknown): boolean {
+  return isObject(value) && typeof (value as { then?: unknown }).then === 'function'
 }
 
 function scopeMember(scope: OtelScope): string {
