@@ -1,5 +1,6 @@
 import { type DropReason, isIntended } from './accounting/drop-reasons.ts'
 import { isSeverityNumber, severityOfNumber } from './accounting/severity.ts'
+import type { Acknowledgement } from './batch/acknowledgements.ts'
 import { type ErrorCode, invalidOption } from './errors.ts'
 import { describedWord, kindOfMistake } from './options/described.ts'
 import { ownProperties } from './own-properties.ts'
@@ -94,9 +95,10 @@ export class LogferryLogRecordExporter {
    *
    * - `already_shutdown`: `shutdown()` was called before.
    * - `queue_full`: memory had no room for a record.
-   * - `rejected`: accepted records were dropped later, normally because the service refused them.
+   * - `rejected`: the service refused records.
    * - `dropped`: records were dropped for another reason.
-   * - `timeout`: records were not delivered within `flushTimeoutMs`. They are kept.
+   * - `timeout`: records were not delivered within `flushTimeoutMs`, or before the shipper was closed. They are kept, in
+   *   memory or in the spool.
    * - `TypeError`: `records` is not an array.
    *
    * @param resultCallback gets the result; if it throws, the shipper warns with `LOGFERRY_CALLBACK_THREW`
@@ -164,10 +166,10 @@ export class LogferryLogRecordExporter {
   async #deliver(records: readonly OtelLogRecord[]): Promise<ExportResult> {
     let reasons: DropReason[] = []
     try {
-      const { lost, pending } = await this.shipper.shipAndTrack(acknowledgement => {
+      const fates = await this.shipper.shipAndTrack(acknowledgement => {
         reasons = this.#take(records, acknowledgement)
       })
-      return this.#resultOf(reasons, records.length, lost, pending)
+      return this.#resultOf(reasons, records.length, fates)
     } catch {
       return this.#dropForStack(records) // a spool needs more of the stack than `export` has made sure of
     }
@@ -179,14 +181,23 @@ export class LogferryLogRecordExporter {
     return outOfStack
   }
 
-  #resultOf(reasons: readonly DropReason[], count: number, lost = 0, pending = 0): ExportResult {
+  #resultOf(reasons: readonly DropReason[], count: number, fates: Fates = noFates): ExportResult {
+    const { lost, loss, handedOff, pending } = fates
     const dropped = reasons.length + lost
-    if (dropped + pending === 0) return { code: 0 }
+    const kept = pending + handedOff
+    if (dropped + kept === 0) return { code: 0 }
     const problems = [
       dropped > 0 && `${dropped} of ${count} records were dropped`,
-      pending > 0 && `${pending} of ${count} records are kept, but not delivered yet`,
+      kept > 0 && `${kept} of ${count} records are kept, but not delivered yet`,
     ]
-    const name = lost > 0 ? 'rejected' : reasons.includes('memory') ? 'queue_full' : dropped > 0 ? 'dropped' : 'timeout'
+    const isRefused = lost > 0 && loss?.status !== undefined
+    const name = isRefused
+      ? 'rejected'
+      : reasons.includes('memory')
+        ? 'queue_full'
+        : dropped > 0
+          ? 'dropped'
+          : 'timeout'
     const code = dropped > 0 ? 'LOGFERRY_DROPPED' : 'LOGFERRY_TIMEOUT'
     return failure(name, code, `${problems.filter(Boolean).join('; ')}; see shipper.stats()`)
   }
@@ -371,6 +382,12 @@ export class LogferryLogRecordProcessor {
 
 /** Severity of a record that cannot be read: info. */
 const usualSeverity = 2
+
+/** The fates of accepted records. */
+type Fates = Pick<Acknowledgement, 'lost' | 'loss' | 'handedOff' | 'pending'>
+
+/** The fates of records that nothing waits for. */
+const noFates: Fates = { lost: 0, loss: undefined, handedOff: 0, pending: 0 }
 
 // Created in advance, because nothing can be created where the stack ends.
 const outOfStack = failure(

@@ -654,6 +654,21 @@ describe('the exporter', () => {
     expect(shipping.emulator.eventCount('d')).toBe(3)
   })
 
+  it.each([
+    ['kept, in the spool', true, { name: 'timeout', code: 'LOGFERRY_TIMEOUT' }, /3 of 3 records are kept/],
+    ['dropped, without one', false, { name: 'dropped', code: 'LOGFERRY_DROPPED' }, /3 of 3 records were dropped/],
+  ])('says of records with which the shipper is closed that they are %s', async (_, hasSpool, error, message) => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    const directory = mkdtempSync(join(tmpdir(), 'logferry-otel-'))
+    const shipper = shipping.ship(hasSpool ? { spool: { directory } } : {})
+    const answer = exported(new LogferryLogRecordExporter({ shipper, acknowledge: 'delivered' }), 3)
+    await until(() => shipper.stats().requests > 0, 'the request')
+    await shipper.close({ timeoutMs: 100 })
+    expect(await answer).toMatchObject({ code: 1, error: { ...error, message: expect.stringMatching(message) } })
+    rmSync(directory, { recursive: true })
+  })
+
   it('answers for its own records only if others ship through the same shipper', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()

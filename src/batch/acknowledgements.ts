@@ -19,6 +19,8 @@ export class Acknowledgement {
   /** Number of lines that are neither delivered nor lost yet. */
   pending = 0
   lost = 0
+  /** Lines that another process delivers. They are not lost. */
+  handedOff = 0
   /** The first loss, or doubt, that the caller must hear of. */
   loss: Loss | undefined
   #onSettled: (() => void) | undefined
@@ -26,7 +28,8 @@ export class Acknowledgement {
   settle(loss: Loss | undefined): void {
     if (loss !== undefined) {
       this.loss ??= loss
-      if (loss.reason !== 'unidentified') this.lost++
+      if (loss.reason === 'handed-off') this.handedOff++
+      else if (loss.reason !== 'unidentified') this.lost++
     }
     if (--this.pending === 0) this.#onSettled?.()
   }
