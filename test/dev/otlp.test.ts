@@ -10,6 +10,7 @@ import { describe, expect, it } from 'vitest'
 import { eventsOfOtlp } from '../../src/dev/intake/otlp-logs.ts'
 import type { OtlpFormat } from '../../src/dev/intake/otlp-request.ts'
 import { type FieldsAnswer, paths, type RequestsAnswer, type ServiceStatus } from '../../src/dev/protocol.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 import { shareAmongTests } from '../support/share-among-tests.ts'
 import { type Dev, startDev } from './service.ts'
 
@@ -185,6 +186,42 @@ describe('OTLP', () => {
     expect(events.map(({ message }) => message).sort()).toEqual(['a large integer', 'beside a large integer'])
     const [large] = events.filter(({ message }) => message === 'a large integer')
     expect(JSON.parse(large?.line as string).attributes).toEqual({ ...attributes, lowest: '-9223372036854775808' })
+  })
+
+  it('by a real exporter in JSON is stored as a whole if a time does not fit into 64 bits', async () => {
+    const exporter = new JsonExporter({ url: `${dev.url}/v1/logs` })
+    const provider = new LoggerProvider({ processors: [new BatchLogRecordProcessor({ exporter })] })
+    const logger = provider.getLogger('times')
+    const timestamps = {
+      nanoseconds: 1.7e18,
+      'before 1970': new Date(-1),
+      'year 275760': new Date(8.64e15),
+      good: [1, 5],
+    }
+    for (const [body, timestamp] of Object.entries(timestamps)) logger.emit({ body, timestamp: timestamp as never })
+    await provider.shutdown()
+    const { events } = await dev.events({ q: 'scope.name:times' })
+    expect(events.map(({ message }) => message).sort()).toEqual(Object.keys(timestamps).sort())
+    const timeOf = (message: string) =>
+      JSON.parse(events.find(event => event.message === message)?.line as string)._time
+    expect(timeOf('good')).toBe('1970-01-01T00:00:01.000000005Z')
+    for (const name of ['nanoseconds', 'before 1970', 'year 275760']) {
+      expect(Math.abs(Date.parse(timeOf(name)) - Date.now())).toBeLessThan(60_000)
+    }
+  })
+
+  it.each(['intValue', 'timeUnixNano'])('in JSON with millions of digits as its %s takes no long time', name => {
+    const digits = { [name]: '9'.repeat(10_000_000) }
+    const logRecords = [name === 'intValue' ? { body: digits } : digits]
+    const request = Buffer.from(JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }))
+    const read = () => {
+      try {
+        return [...eventsOfOtlp(request, 'json')]
+      } catch {
+        return []
+      }
+    }
+    expect(cpuMs(read)).toBeLessThan(1000)
   })
 
   it.each([

@@ -83,14 +83,16 @@ function noRequestInJson(where = ''): OtlpProblem {
   return new OtlpProblem(400, `the body is not an OTLP export request for logs in JSON${where}`)
 }
 
-/** Half a character, or an integer that may not fit into 64 bits. */
-const unreadable = /\\u[dD][89a-fA-F]|"int(?:V|_v)alue"\s*:\s*-?[\d.]*(?:[eE]|\d{19})/
+/** Half a character, or an integer or a time that may not fit into 64 bits. */
+const unreadable =
+  /\\u[dD][89a-fA-F]|"int(?:V|_v)alue"\s*:\s*(?:"[^"]{19}|-?[\d.]*(?:[eE]|\d{19}))|ime(?:UnixN|_unix_n)ano"\s*:\s*(?:"?-|"[^"]{20}|[\d.]*[eE]|\d{20})/
 
 /**
  * Parses JSON. The decoder would refuse the whole request for one of these values:
  *
  * - A text that ends within a character, as `slice` leaves it. It becomes valid.
  * - An integer that does not fit into 64 bits, such as the `1e21` of exporters in JavaScript. It becomes a double.
+ * - A time before 1970 or after 2554, as the same exporters send it for a wrong time. It becomes unknown.
  */
 function parsed(text: string): JsonValue {
   try {
@@ -103,11 +105,27 @@ function parsed(text: string): JsonValue {
 function readable(value: JsonValue): JsonValue {
   if (typeof value === 'string') return value.toWellFormed()
   if (!isJsonObject(value)) return value
+  for (const name of timeNames) if (!fits(value[name], BigInt.asUintN)) value[name] = '0'
   const integer = value.intValue ?? value.int_value
-  const isTooLarge =
-    Number.isInteger(integer) && BigInt.asIntN(64, BigInt(integer as number)) !== BigInt(integer as number)
-  return isTooLarge ? { doubleValue: integer as number } : value
+  return fits(integer, BigInt.asIntN) ? value : { doubleValue: Number(integer) }
 }
+
+const timeNames = ['timeUnixNano', 'observedTimeUnixNano', 'time_unix_nano', 'observed_time_unix_nano']
+
+/**
+ * False for an integer that does not fit into 64 bits, and for a text with so many digits that reading it could take
+ * long. The decoder decides on anything else.
+ */
+function fits(value: JsonValue | undefined, wrapped: (bits: number, integer: bigint) => bigint): boolean {
+  if (typeof value === 'string' && value.length > maxDigits) return false
+  const isInteger = typeof value === 'number' ? Number.isInteger(value) : /^-?\d+$/.test(String(value))
+  if (!isInteger) return true
+  const integer = BigInt(value as number | string)
+  return wrapped(64, integer) === integer
+}
+
+/** Maximum length of an integer of 64 bits as a text. */
+const maxDigits = 20
 
 /** Puts a number in place of each record of a request, and returns the records by these numbers. */
 function takeRecords(request: JsonValue): JsonValue[] {
