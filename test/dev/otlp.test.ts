@@ -250,6 +250,12 @@ describe('OTLP', () => {
     expect(protobuf.body).toBe(statusOf(`${message}Protocol Buffers`))
   })
 
+  it('in Protocol Buffers with a text that is not UTF-8 is refused with that reason', () => {
+    const body = Buffer.from([10, 9, 18, 7, 18, 5, 42, 3, 10, 1, 0xe9]) // a record with é in Latin-1
+    const problem = { status: 400, message: 'a text in the body is not valid UTF-8' }
+    expect(() => [...eventsOfOtlp(body, 'protobuf')]).toThrow(expect.objectContaining(problem))
+  })
+
   it('that a fault or the check of the token refuses is answered with a Status, too', async () => {
     await using own = await startDev(['--fault', 'status=503'])
     const headers = { 'content-type': 'application/x-protobuf' }

@@ -48,13 +48,19 @@ function requestOfProtobuf(body: Buffer): OtlpRequest {
     try {
       left -= messagesIn(bytes, name, left)
       if (left >= 0) return fromBinary(schema, bytes, { readUnknownFields: false, recursionLimit: maxMessageDepth })
-    } catch {
+    } catch (error) {
+      if (isNotUtf8(error)) throw new OtlpProblem(400, 'a text in the body is not valid UTF-8')
       throw new OtlpProblem(400, 'the body is not an OTLP export request for logs in Protocol Buffers')
     }
     throw new OtlpProblem(413, tooMany)
   }
   const { resourceLogs } = decode('Request', request, body) as Pick<OtlpRequest, 'resourceLogs'>
   return { resourceLogs, decode: bytes => decode('LogRecord', record, bytes as Uint8Array) as LogRecord }
+}
+
+/** True for the error of a decoder of texts. */
+function isNotUtf8(error: unknown): boolean {
+  return error instanceof TypeError && (error as NodeJS.ErrnoException).code === 'ERR_ENCODING_INVALID_ENCODED_DATA'
 }
 
 function requestOfJson(body: Buffer): OtlpRequest {
