@@ -161,6 +161,21 @@ describe('collapse', () => {
     })
   })
 
+  it('gives a summary no timestamp of the first event if `hold` has released the repetition late', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ collapse: aMinute, hold: {} })
+    const [early, late] = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z']
+    shipper.ship({ _time: early, level: 'info', message: 'same', trace_id: 'a' })
+    shipper.ship({ _time: late, level: 'info', message: 'same', trace_id: 'b' })
+    shipper.ship({ level: 'error', message: 'b failed', trace_id: 'b' })
+    shipper.ship({ level: 'error', message: 'a failed', trace_id: 'a' })
+    await shipper.flush()
+    expect(shipping.emulator.events('d').filter(({ message }) => message === 'same')).toMatchObject([
+      { _time: late, trace_id: 'b' },
+      { _time: early, trace_id: 'a', logferry: { repeated: { count: 1, first_time: late, last_time: early } } },
+    ])
+  })
+
   it('keeps the original number of sampled events countable, whatever their rates', async () => {
     await using shipping = await startShipping()
     const sample = ({ status }: Record<string, unknown>) => (status === 200 ? 0.5 : 1)

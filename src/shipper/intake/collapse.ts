@@ -147,7 +147,7 @@ export class Collapse implements HeldSource {
       return undefined
     }
     window.copy = copy
-    window.lastTime = later(window.lastTime, time)
+    window.lastTime = time // not that of the first event, whose line has it: no two lines may have the same timestamp
     window.count = 1
     this.#summaries++
     heldEvents.onHeld()
