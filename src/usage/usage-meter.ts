@@ -292,12 +292,35 @@ function difference(counts: Counts, before: TakenCounts): Counts {
     }
     return differences
   }
+  const total = minus(counts.total, before.total)
   return {
     atMs: counts.atMs,
-    total: minus(counts.total, before.total),
-    statements: since(counts.statements, before.statements),
+    total,
+    statements: within(total, since(counts.statements, before.statements)),
     datasets: since(counts.datasets, before.datasets),
   }
+}
+
+/**
+ * Reduces estimates that exceed their total. In a period of few events, they do if an earlier estimate of one statement
+ * was too high, and the bytes now count for another one.
+ */
+function within(total: UsageCount, statements: ReadonlyMap<number, NamedStatement>): Counts['statements'] {
+  let bytes = 0
+  let events = 0
+  for (const statement of statements.values()) {
+    bytes += statement.bytes
+    events += statement.events
+  }
+  const bytesFactor = bytes > total.bytes ? total.bytes / bytes : 1
+  const eventsFactor = events > total.events ? total.events / events : 1
+  if (bytesFactor === 1 && eventsFactor === 1) return statements
+  return new Map(
+    Array.from(statements, ([id, one]) => [
+      id,
+      { ...one, bytes: one.bytes * bytesFactor, events: one.events * eventsFactor },
+    ]),
+  )
 }
 
 /** An estimate may be lower than the previous one. */

@@ -351,6 +351,27 @@ describe('counts', () => {
     expect(meter.usage(5)).toMatchObject({ events: 15, statements: [{ text: 'first *' }, { text: 'second *' }] })
   })
 
+  it('of statements in a period of few events are no more than its total, although messages begin alike', () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const meter = meterWith(seed)
+      for (let i = 0; i < 60; i++) {
+        const message = `payment ${nouns[i % 7]} ${i}`
+        meter.add('d', { event: { level: 'info', message }, severity: 2, resource: undefined }, 100 + 90 * (i % 5))
+        if (i % 3 !== 2) continue
+        const { statements, bytes, events } = meter.takePeriod(20)
+        const sum = { bytes: 0, events: 0, share: 0 }
+        for (const one of statements) {
+          sum.bytes += one.bytes
+          sum.events += one.events
+          sum.share += one.share
+        }
+        expect(sum.bytes).toBeLessThanOrEqual(bytes + statements.length) // each is rounded
+        expect(sum.events).toBeLessThanOrEqual(events + statements.length)
+        expect(sum.share).toBeLessThan(1.01)
+      }
+    }
+  })
+
   it('of a period do not have what a dataset had before, if another dataset takes its place', () => {
     const meter = meterWith(1)
     const counted = { event: { level: 'info', message: 'm' }, severity: 2 as const, resource: undefined }
