@@ -40,6 +40,25 @@ describe('identify', () => {
     expect(line).toMatch(/^\{"_time":"[^"]+","log":\{"record":\{"uid":"\w{13}-1"\}\},"n":1,"nested":\{"a":1\}\}$/)
   })
 
+  it.each([
+    ['a configured size', 512, 100],
+    ['the default size', 1_000_000, 100_000],
+  ])('keeps the uid that an event brings along if the event is cut to %s', async (_, maxEventBytes, fieldCount) => {
+    class Job {
+      log() {}
+    }
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ identify: true, maxEventBytes })
+    const many = Object.fromEntries(upTo(fieldCount).map(n => [`field ${n}`, 'x'.repeat(30)]))
+    shipper.ship({ ...many, 'log.record.uid': 'mine' })
+    shipper.ship({ ...many, log: { record: { uid: 'mine' } } })
+    shipper.ship(Object.assign(new Job(), many))
+    await shipper.flush()
+    const events = shipping.emulator.events('d')
+    expect(events.map(uidOf).sort()).toEqual([expect.stringMatching(/^\w{13}-1$/), 'mine', 'mine'])
+    for (const event of events) expect(event.logferry).toMatchObject({ cut: true })
+  })
+
   it('gives none without the option', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()

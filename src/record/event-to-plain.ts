@@ -12,8 +12,20 @@ export interface Alterations {
   cut: number
 }
 
+/** Fields that may have a uid that the event brings along. */
+const uidFields = ['log', 'log.record', 'log.record.uid']
+
 /** Fields that an event cut to fit keeps, whatever other fields it loses. */
-const keptFields = ['level', 'message', 'trace_id', 'span_id', 'trace_flags', 'logferry', 'logferry.sampling_rate']
+const keptFields = [
+  'level',
+  'message',
+  'trace_id',
+  'span_id',
+  'trace_flags',
+  'logferry',
+  'logferry.sampling_rate',
+  ...uidFields,
+]
 
 /**
  * Copies an event into plain data. Never throws, whatever the event holds. An event that is not an object becomes one:

@@ -87,7 +87,8 @@ export class SafeCopy {
     const copy = this.#read(() => event, '') ?? null
     if (this.cut && isPlainObject(copy)) {
       const fields = event as Record<string, unknown>
-      for (const name of kept) if (!(name in copy)) this.#addField(copy, name, () => fields[name])
+      const read = (name: string) => (Object.hasOwn(fields, name) ? fields[name] : undefined) // no method of a class
+      for (const name of kept) if (!(name in copy)) this.#addField(copy, name, () => read(name))
     }
     this.#effort.giveBack(reserve)
     return copy
