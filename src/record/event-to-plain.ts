@@ -17,6 +17,7 @@ const uidFields = ['log', 'log.record', 'log.record.uid']
 
 /** Fields that an event cut to fit keeps, whatever other fields it loses. */
 const keptFields = [
+  '_time',
   'level',
   'message',
   'trace_id',

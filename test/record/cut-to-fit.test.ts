@@ -107,6 +107,15 @@ describe('an event that is too large', () => {
     expect(fields.message).toMatch(/^it broke\. /)
   })
 
+  test.each([
+    [256, 100],
+    [1_000_000, 100_000],
+  ])('keeps the timestamp that it brings along, behind more fields than fit %d bytes', (maxBytes, count) => {
+    const filler = Object.fromEntries(Array.from({ length: count }, (_, i) => [`filler${i}`, 'f'.repeat(100)]))
+    const time = '2026-01-01T00:00:00Z'
+    expect(cut({ ...filler, message: 'm', _time: time }, maxBytes).fields).toMatchObject({ _time: time, message: 'm' })
+  })
+
   test('keeps the start of a name of a megabyte', () => {
     const long = 'n'.repeat(1_000_000)
     const event = { [`${long}1`]: 'one', [`${long}2`]: 'two', message: 'm' }
