@@ -6,6 +6,7 @@ import { type Emulator, startEmulator } from '../src/emulator.ts'
 import { DeadLetters } from '../src/spool/dead-letters.ts'
 import { unprintable } from './support/hostile-text.ts'
 import { logferryInTurn, startLogferry } from './support/logferry.ts'
+import { mounted } from './support/mounted.ts'
 import { mustRunSync } from './support/run-sync.ts'
 import { environmentFor, makeSpool } from './support/spool-of-test.ts'
 
@@ -173,6 +174,41 @@ describe.concurrent('logferry spool resend-rejected', () => {
       stdout: expect.stringMatching(/^Delivered: 3 events\nWithout an event that can be sent: 1 line;/),
     })
     expect(fs.readFileSync(join(spool.directory, 'rejected.ndjson'), 'utf8')).toBe(`${all[3]?.slice(0, 20)}\n`)
+  })
+
+  it('sends nothing twice if the disk becomes full meanwhile, and says that it is full', async ({ skip }) => {
+    using spool = makeSpool()
+    using disk = mounted(spool.directory, 'size=64k,mode=0700')
+    if (disk === undefined) return skip('no file system can be mounted')
+    await using emulator = await startEmulator()
+    leaveRefused(spool.directory, [1, 2, 3])
+    const other = join(spool.directory, 'other')
+    emulator.faults.rejectEvents(({ n }) => {
+      if (!fs.existsSync(other)) expect(() => fs.writeFileSync(other, Buffer.alloc(65_536))).toThrow('ENOSPC')
+      return n === 3
+    }, 'still not')
+    const { code, stderr } = await resend(spool.directory, emulator)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/cannot be written \(ENOSPC\)\. The disk is full\. .* Then run this again\.$/m)
+    fs.rmSync(other)
+    emulator.faults.clear()
+    expect(await resend(spool.directory, emulator)).toMatchObject({ code: 0, stdout: 'Delivered: 1 event\n' })
+    expect(numbers(emulator)).toEqual([1, 2, 3])
+    expect(spool.files()).toEqual([])
+  })
+
+  it('sends nothing, and moves nothing, if the disk is full', async ({ skip }) => {
+    using spool = makeSpool()
+    using disk = mounted(spool.directory, 'size=64k,mode=0700')
+    if (disk === undefined) return skip('no file system can be mounted')
+    await using emulator = await startEmulator()
+    leaveRefused(spool.directory, [1, 2, 3])
+    expect(() => fs.writeFileSync(join(spool.directory, 'other'), Buffer.alloc(65_536))).toThrow('ENOSPC')
+    const { code, stderr } = await resend(spool.directory, emulator)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/cannot be written \(ENOSPC\)\. The disk is full\./)
+    expect(letters(spool.directory)).toHaveLength(3)
+    expect(emulator.stats().requests).toBe(0)
   })
 
   it('keeps events that an application goes on refusing meanwhile', async () => {

@@ -48,7 +48,7 @@ Exits with 0 if no event is left, with 1 if one is.`,
         letters.close()
       }
     } catch (error) {
-      return explainUnreadable(error, directory)
+      return explainUnreadable(error, directory, 'written')
     }
   },
 }

@@ -6,6 +6,7 @@ import { TooLarge } from '../spool/dead-letter-files.ts'
 import { isDirectoryName, isFor, nameOfDestination, withoutDestination } from '../spool/file-names.ts'
 import { type ProcessContents, type SpoolContents, spoolContents } from '../spool/inspect.ts'
 import { counted } from '../text/counted.ts'
+import { diskRemedies } from '../text/disk-remedies.ts'
 import { toShortLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'
 import { printError } from './print.ts'
@@ -103,8 +104,11 @@ export async function lookInto(directory: string): Promise<SpoolContents | undef
   }
 }
 
-/** Prints the reason why a spool cannot be read. Returns the exit code. Throws any error that is not of the disk. */
-export function explainUnreadable(error: unknown, directory: string): 1 {
+/**
+ * Prints the reason why a spool cannot be read, or why a command cannot write to it. Returns the exit code. Throws any error
+ * that is not of the disk.
+ */
+export function explainUnreadable(error: unknown, directory: string, action: 'read' | 'written' = 'read'): 1 {
   const path = toShortLine(directory, undefined, maxPathChars)
   if (error instanceof UnsafePath) {
     const reason = toShortLine(error.message, undefined, maxPathChars)
@@ -117,14 +121,17 @@ export function explainUnreadable(error: unknown, directory: string): 1 {
   }
   const { code, syscall } = error as NodeJS.ErrnoException
   if (syscall === undefined) throw error
-  printError(`logferry: ${troubleOf(path, code)}`)
+  printError(`logferry: ${troubleOf(path, code, action)}`)
   return 1
 }
 
-function troubleOf(path: string, code: string | undefined): string {
+function troubleOf(path: string, code: string | undefined, action: 'read' | 'written'): string {
   if (code === 'ENOENT') return `the directory ${path} does not exist. Check the path.`
   if (code === 'ENOTDIR') return `${path} is not a directory. Check the path.`
-  return `${path} cannot be read (${code}). ${userRemedy}`
+  const trouble = `${path} cannot be ${action} (${code}).`
+  const remedy = code === 'EACCES' || code === 'EPERM' ? undefined : diskRemedies.get(String(code))
+  if (remedy === undefined) return `${trouble} ${userRemedy}`
+  return `${trouble} ${remedy}${action === 'written' ? ' Then run this again.' : ''}`
 }
 
 /**

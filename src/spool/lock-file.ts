@@ -4,6 +4,7 @@ import { fs, identityIn, identityOf, noFollow, ownerOnly } from './node-fs.ts'
 
 const { constants } = fs
 const sqliteBusy = 5
+const sqliteIoError = 10
 const sqliteCannotOpen = 14
 const sqliteNoDatabase = 26
 /** Time that a renewal waits for a process that only inspects the lock, in milliseconds. */
@@ -53,6 +54,9 @@ export class LockFile {
       database?.close()
       const { errcode } = error as { errcode?: number }
       if (errcode === sqliteBusy || errcode === sqliteCannotOpen) return undefined
+      // The extended codes of an error have that of the error in their last byte.
+      if (((errcode ?? 0) & 0xff) === sqliteIoError)
+        throw Object.assign(error as Error, { code: 'EIO', syscall: 'lock' })
       if (errcode !== sqliteNoDatabase) throw error
       // Another program wrote to the file, and SQLite takes it for a damaged database. Removing the file could take the
       // lock from another adopter, so the file is emptied.

@@ -27,11 +27,14 @@ const moves = [
 ] as const
 /** A second name of a moved file. Applications write only to a file with one name, so they start a new file. */
 const secondName = (file: string) => `${file}.taken`
-/** Keys of the settled events, one line each. */
+/**
+ * Keys of the settled events, one line each. The file has its full length from the start, filled with blanks, so that keys
+ * can be noted on a disk that has become full.
+ */
 const settledName = 'settled'
 /** Exists while events are put back. If the process ends meanwhile, some of them may be back already. */
 const restoringName = 'restoring'
-const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants
+const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = fs.constants
 const empty = Buffer.alloc(0)
 
 /**
@@ -48,7 +51,10 @@ export class ResendDirectory {
   readonly #root: string
   readonly #path: string
   readonly #claim: Claim
+  readonly #settledKeys = new Set<string>()
   #settled: number | undefined
+  /** Bytes of the keys in the file. */
+  #settledBytes = 0
 
   private constructor(root: string, path: string, claim: Claim) {
     this.#root = root
@@ -80,9 +86,11 @@ export class ResendDirectory {
    * Moves the refused events here. An earlier run must have been put back before.
    *
    * @throws UnsafePath if a file may be another program's; then nothing is moved
+   * @throws any error from the disk, for example if it has no room for the keys; then nothing is moved
    */
   moveIn(): void {
     const present = moves.filter(({ from }) => isOwnFile(join(this.#root, from)))
+    this.#makeSettled(present.reduce((sum, { from, to }) => sum + keyBytesOf(join(this.#root, from), to), 0))
     for (const { from, to } of present) {
       if (moveIfThere(join(this.#root, from), join(this.#path, to))) this.#giveSecondName(to)
     }
@@ -106,11 +114,25 @@ export class ResendDirectory {
     }
   }
 
-  /** Notes that an event must not be put back: it was delivered, or is in `rejected.ndjson` with a new reason. */
+  #makeSettled(bytes: number): void {
+    this.#settled = openLetters(join(this.#path, settledName), O_WRONLY | O_CREAT | O_TRUNC) as number
+    writeAll(this.#settled, Buffer.alloc(bytes, ' '), 0)
+  }
+
+  /**
+   * Notes that an event must not be put back: it was delivered, or is in `rejected.ndjson` with a new reason. If the note
+   * cannot be written, it holds for this process. Never throws.
+   */
   settle({ key }: TakenLetter): void {
-    this.#settled ??= openLetters(join(this.#path, settledName), O_WRONLY | O_CREAT | O_APPEND) as number
+    this.#settledKeys.add(key)
+    if (this.#settled === undefined) return
     const bytes = Buffer.from(`${key}\n`)
-    for (let at = 0; at < bytes.length; ) at += fs.writeSync(this.#settled, bytes, at)
+    try {
+      writeAll(this.#settled, bytes, this.#settledBytes)
+      this.#settledBytes += bytes.length
+    } catch {
+      // The next key is written in the place of this one.
+    }
   }
 
   /**
@@ -119,7 +141,7 @@ export class ResendDirectory {
    * @throws any error from the disk: then the next call, or the next process, puts them back
    */
   putBack(): number {
-    const settled = keysIn(readLettersFile(join(this.#path, settledName)))
+    const settled = new Set([...keysIn(readLettersFile(join(this.#path, settledName))), ...this.#settledKeys])
     const marker = join(this.#path, restoringName)
     const mayBeBack = fs.existsSync(marker)
     let count = 0
@@ -171,7 +193,7 @@ export class ResendDirectory {
     const file = openLetters(path, O_RDWR | O_CREAT | O_APPEND) as number
     try {
       const bytes = Buffer.from(`${isTorn(file) ? '\n' : ''}${lines.join('\n')}\n`)
-      for (let at = 0; at < bytes.length; ) at += fs.writeSync(file, bytes, at)
+      writeAll(file, bytes)
       fs.fdatasyncSync(file)
     } finally {
       fs.closeSync(file)
@@ -204,6 +226,20 @@ function unsettledIn(path: string, settled: ReadonlySet<string>): string[] {
     const lines = [...linesIn(readLettersFile(join(path, to)) ?? empty)]
     return lines.filter(({ number }) => !settled.has(keyOf(to, number))).map(({ line }) => line)
   })
+}
+
+/** Writes the bytes at a position; at the end of a file in append mode. */
+function writeAll(file: number, bytes: Buffer, position?: number): void {
+  for (let at = 0; at < bytes.length; ) {
+    at += fs.writeSync(file, bytes, at, bytes.length - at, position === undefined ? null : position + at)
+  }
+}
+
+/** Returns the number of bytes that the keys of a file's lines take, each with its line break. */
+function keyBytesOf(path: string, movedTo: string): number {
+  let bytes = 0
+  for (const { number } of linesIn(readLettersFile(path) ?? empty)) bytes += keyOf(movedTo, number).length + 1
+  return bytes
 }
 
 function keyOf(file: string, line: number): string {

@@ -1,6 +1,9 @@
 /** What to do if the directory of a spool cannot be used, by the error code of the disk. */
 export const diskRemedies: ReadonlyMap<string, string> = new Map([
-  ['ENOSPC', 'The disk is full. Make room, or use a directory on another disk.'],
+  [
+    'ENOSPC',
+    'The disk is full. Make room, or use a directory on another disk. If the disk has free space, it has too many files (df -i).',
+  ],
   ['EDQUOT', 'The quota of this user is used up. Make room, or use a directory on another disk.'],
   ['EFBIG', 'Raise the limit on the size of files (ulimit -f).'],
   ['ERR_FS_FILE_TOO_LARGE', 'No file of logferry is so large. Find out what else writes to this directory.'],

@@ -6,22 +6,11 @@ import { describe, expect, it } from 'vitest'
 import { startEmulator } from '../../src/emulator.ts'
 import { core, environmentFor, inOrder, upTo } from '../exit/running.ts'
 import { numbersIn } from '../support/emulated.ts'
+import { mounted } from '../support/mounted.ts'
 import { runProgram, runScript } from '../support/run-script.ts'
-import { mustRunSync } from '../support/run-sync.ts'
 import { leaveInSpool } from '../support/spool-left.ts'
 
 const temporary = () => mkdtempDisposable(join(tmpdir(), 'logferry-17-'))
-
-/** A separate file system, for users who may mount one. */
-function mounted(path: string, options: string): Disposable | undefined {
-  mkdirSync(path)
-  try {
-    mustRunSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path])
-  } catch {
-    return undefined
-  }
-  return { [Symbol.dispose]: () => void mustRunSync('umount', ['-l', path]) }
-}
 
 describe.concurrent('scenario 17: a spool on a disk that accepts no data', () => {
   it('because a file is in the way: the process uses memory, warns once, and delivers', async () => {
@@ -77,6 +66,7 @@ describe.concurrent('scenario 17: a spool on a disk that accepts no data', () =>
   }) => {
     await using directory = await temporary()
     const path = join(directory.path, 'full')
+    mkdirSync(path)
     using disk = mounted(path, 'size=200k,mode=0700')
     if (disk === undefined) return skip('no file system can be mounted')
     await using emulator = await startEmulator()
