@@ -39,7 +39,7 @@ local guestPart = 0.03
 -- Where many processes use the limit whole, no process holds this part of it, the pool. With each call, a busy process gets one
 -- slot of the pool. Later slots of the pool are promised to no process, so that processes that start can take them. The pool has
 -- fewer slots than there are calls.
-local maxPoolPart, poolSlotsPerCall, manyProcesses = 0.16, 0.8, 16
+local maxPoolPart, poolSlotsPerCall, manyProcesses = 0.2, 0.8, 16
 -- A process of few requests is assumed to make so many per second in its first seconds, before more is known.
 local unknownMs, unknownPerSecond = 2 * leaseMs, 0.5
 -- Time constant of the count of processes that started lately. From that part of all processes on, and from a few on, the
