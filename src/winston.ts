@@ -99,6 +99,8 @@ export class LogferryTransport extends TransportStream {
   readonly #loggers: ParentLogger[] = []
   /** The logger that had this transport last, if none has it now. */
   #lastLogger: ParentLogger | undefined
+  /** The logger that emitted one of the last infos, and most likely emits the next one. */
+  #latestEmitter: ParentLogger | undefined
   #queue = new QueuedLogCalls()
   /** The info that is being written, before the transport's own format. */
   #written: Info | undefined
@@ -403,9 +405,16 @@ export class LogferryTransport extends TransportStream {
 
   /** Returns the Error from which a format made `info`. Any logger that shares this transport may be emitting the info. */
   #errorBehind(info: Info): Error | undefined {
+    const emitted = this.#written ?? info
+    if (this.#latestEmitter?._transformState?.writechunk === emitted) return undefined
     const oldest = Math.max(0, this.#loggers.length - maxSearchedLoggers)
     for (let i = this.#loggers.length - 1; i >= oldest; i--) {
-      const error = errorBehind(info, this.#loggers[i]?._transformState?.writechunk)
+      const logged = this.#loggers[i]?._transformState?.writechunk
+      if (logged === emitted) {
+        this.#latestEmitter = this.#loggers[i]
+        return undefined
+      }
+      const error = errorBehind(info, logged)
       if (error !== undefined) return error
     }
     return undefined
@@ -489,6 +498,7 @@ export class LogferryTransport extends TransportStream {
     if (at < 0) return
     this.#loggers.splice(at, 1)
     if (!this.#loggers.includes(logger)) forgetLateInfos(logger, this.#onKept)
+    if (this.#latestEmitter === logger) this.#latestEmitter = undefined // so that it does not stay in memory
     this.#follow()
     if (this.#loggers.length > 0) return
     this.#lastLogger = logger

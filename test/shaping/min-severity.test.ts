@@ -133,8 +133,8 @@ describe('a Winston transport with a minimum severity of its own', () => {
     const transport = new LogferryTransport({ baseUrl, token, dataset: 'd', minSeverity: 'fatal' })
     const logger = winston.createLogger({ exceptionHandlers: [transport], exitOnError: false })
     onTestFinished(() => void logger.close())
+    Object.assign(transport, { _ending: true }) // as Winston does, before it waits
     const finished = once(transport, 'finish')
-    Object.assign(transport, { _ending: true })
     transport.log({ level: 'error', message: 'boom', exception: true, [Symbol.for('level')]: 'error' })
     await finished
     expect(transport.shipper.stats().accepted).toBe(0)
