@@ -191,13 +191,8 @@ export class LogferryLogRecordExporter {
       kept > 0 && `${kept} of ${count} records are kept, but not delivered yet`,
     ]
     const isRefused = lost > 0 && loss?.status !== undefined
-    const name = isRefused
-      ? 'rejected'
-      : reasons.includes('memory')
-        ? 'queue_full'
-        : dropped > 0
-          ? 'dropped'
-          : 'timeout'
+    const ofDropped = isRefused ? 'rejected' : reasons.includes('memory') ? 'queue_full' : 'dropped'
+    const name = dropped > 0 ? ofDropped : 'timeout'
     const code = dropped > 0 ? 'LOGFERRY_DROPPED' : 'LOGFERRY_TIMEOUT'
     return failure(name, code, `${problems.filter(Boolean).join('; ')}; see shipper.stats()`)
   }

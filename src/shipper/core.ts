@@ -278,7 +278,7 @@ export class Core {
     })
   }
 
-  /** Ships a report of what was counted until now, and begins to count anew, because a billing period has begun. */
+  /** Ships a report of the billing period that has ended, and begins to count the new one. */
   #countAnew(meter: UsageMeter): void {
     this.usageReports?.shipNow()
     meter.restart()
