@@ -303,7 +303,9 @@ describe('OTLP', () => {
     expect((await otlp(bytes, 'application/x-protobuf', encoding)).status).toBe(status)
   })
 
-  it('gets a 503 while others become more events than there is memory for, and is taken afterwards', async () => {
+  it('gets a 503 while others become more events than there is memory for, and is taken afterwards', {
+    timeout: 60_000, // a gigabyte of events
+  }, async () => {
     await using own = await startDev()
     const resource = { attributes: [{ key: 'text', value: { stringValue: 'x'.repeat(60_000) } }] }
     const logRecords = Array.from({ length: 1000 }, () => ({ body: { stringValue: 'm' } })) // 60 MB of events
