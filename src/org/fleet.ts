@@ -251,8 +251,7 @@ export class Fleet {
     const { needed, wanted } = limit > 0 ? demand(nowMs) : { needed: 0, wanted: 0 }
     const hasToWait = isWaiting() && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)
     const isRare = limit > 0 && wanted <= rarePerSecond
-    const takesTurns = this.#turns > 1
-    const isGuest = hasToWait && (isRare || isSurprised || takesTurns) && this.#guestMs < nowMs
+    const isGuest = hasToWait && (isRare || isSurprised || this.#turns > 1) && this.#guestMs < nowMs
     this.#wasWaiting = isWaiting()
     return {
       needed: limit > 0 ? needed / limit : 0,
@@ -267,7 +266,7 @@ export class Fleet {
       isRare,
       rarePerSecond,
       wantsMore: isWaiting() && this.#guestMs < nowMs,
-      isUrgent: isWaiting() && (!hasRequested || (takesTurns && this.#hasMissedTurn(nowMs))),
+      isUrgent: isWaiting() && (!hasRequested || this.#hasMissedTurn(nowMs)),
     }
   }
 
@@ -352,10 +351,15 @@ export class Fleet {
     this.#settings.onLease(lease)
   }
 
-  /** True if the last request was refused, or none was made at its turn: the next turn is a whole round away. */
-  #hasMissedTurn(nowMs: number): boolean {
+  /**
+   * True if the last request was refused, or none was made at its turn: the next turn may be a whole round away. Not true
+   * any more after `withinMs`.
+   */
+  #hasMissedTurn(nowMs: number, withinMs = Number.POSITIVE_INFINITY): boolean {
+    if (this.#turns === 1) return false
     const roundMs = 1000 / (this.#lease?.perSecond ?? Number.POSITIVE_INFINITY)
-    return nowMs - this.#requestedMs > roundMs + 0.2 * this.#leaseMs
+    const missedMs = nowMs - this.#requestedMs - roundMs - 0.1 * this.#leaseMs
+    return missedMs > 0 && missedMs < withinMs
   }
 
   #hasSlotWithin(ms: number, nowMs: number): boolean {
@@ -375,11 +379,14 @@ export class Fleet {
     if (this.#limitPerSecond !== this.#leasedLimit || isUnknown) this.apply()
     const isWaiting = this.#settings.isWaiting()
     if (!isWaiting) this.#wasWaiting = false
-    // A process that was refused its only request still waits, and needs another one.
-    const askAgainPart = !this.#wasWaiting ? 0.1 : this.#isRare ? 0.2 : Number.POSITIVE_INFINITY
+    // A process that was refused its only request still waits, and needs another one. So does one that missed its turn; but if
+    // the service refuses all requests, many have.
+    const hasMissedTurn = this.#hasMissedTurn(nowMs, this.#leaseMs)
+    const askAgainPart = !this.#wasWaiting ? 0.1 : this.#isRare || hasMissedTurn ? 0.2 : Number.POSITIVE_INFINITY
     const mayAsk = this.#lease !== undefined && this.#failures === 0
     if (!isWaiting || !mayAsk || nowMs - this.#calledMs < askAgainPart * this.#leaseMs) return
-    if (nowMs < this.#notEarlyBeforeMs || this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)) return
+    if (nowMs < this.#notEarlyBeforeMs && !hasMissedTurn) return
+    if (nowMs < this.#guestMs || this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)) return
     this.#isEarly = true
     this.#callIn(0)
   }

@@ -355,6 +355,23 @@ describe('processes that lease their shares', () => {
     expect(utilisation).toBeGreaterThan(0.9)
   })
 
+  it.each([40, 80])(
+    '%d of which half are blocked again and again miss turns, and none waits for long',
+    async processes => {
+      const world = await World.withRedis({ limitPerSecond: 5 }, isSoak ? 600 : 160)
+      world.joinWithinASecond(processes)
+      world.clock.after(1500, () => {
+        for (const client of world.clients.slice(processes / 2)) client.blockEverySecond(100, 400)
+      })
+      await world.run()
+      const { rejected, utilisation, longestGapMs } = world.measured(`${processes}, half of them blocked, on 5/s`)
+      expect(rejected).toBeLessThan(0.01)
+      expect(utilisation).toBeGreaterThan(0.9)
+      expect(longestGapMs).toBeLessThan(processes === 40 ? 18_000 : 30_000)
+      expect(world.redis.calls / processes).toBeLessThan(0.25 * world.seconds)
+    },
+  )
+
   it('40 follow a limit that only headers name, within two leases', async () => {
     const world = await World.withRedis({ limitPerSecond: 40 })
     world.joinWithinASecond(40)

@@ -234,7 +234,10 @@ export class World {
         eval: async (...given: Parameters<SimulatedRedis['eval']>) => {
           if (this.#dead.has(index)) return new Promise(() => {})
           if (this.callsAreLateMs > 0) await this.#pass(this.callsAreLateMs * this.random())
-          return redis.eval(...given)
+          const answer = await redis.eval(...given)
+          const blockedMs = client.blockedMs(this.clock.nowMs)
+          if (blockedMs > 0) await this.#pass(blockedMs)
+          return answer
         },
       },
       key: 'org',

@@ -224,6 +224,8 @@ export class Client {
   readonly demand: Demand
   /** Minimum and maximum delay of timers, in milliseconds. */
   timersAreLateMs: readonly [number, number] = [0, 2]
+  /** Returns for how long the event loop is blocked from a time on, in milliseconds. */
+  blockedMs = (_atMs: number): number => 0
   /** Called after each answer. */
   onAnswered = (): void => {}
   /** Called while the process has something to send and has made no request. */
@@ -349,7 +351,8 @@ export class Client {
     this.#workFromMs = nowMs + this.#pauseMs(0.5)
     this.#clock.after(this.#latencyMs(), () => {
       const answer = this.#service.answer(this.#clock.nowMs)
-      this.#clock.after(this.#latencyMs(), () => this.#receive(answer, nowMs))
+      const backMs = this.#latencyMs()
+      this.#clock.after(backMs + this.blockedMs(this.#clock.nowMs + backMs), () => this.#receive(answer, nowMs))
     })
   }
 
@@ -369,6 +372,19 @@ export class Client {
     this.pump()
   }
 
+  /** Blocks the event loop again and again: once a second, for a time between these, in milliseconds. */
+  blockEverySecond(minMs: number, maxMs: number): void {
+    const blocks: { readonly fromMs: number; readonly untilMs: number }[] = []
+    this.blockedMs = atMs => {
+      const second = Math.floor(atMs / 1000)
+      const ms = minMs + (maxMs - minMs) * this.#random()
+      const fromMs = second * 1000 + (1000 - ms) * this.#random()
+      blocks[second] ??= { fromMs, untilMs: fromMs + ms }
+      const block = blocks[second]
+      return atMs >= block.fromMs ? Math.max(block.untilMs - atMs, 0) : 0
+    }
+  }
+
   #noteGap(nowMs: number): void {
     this.#longestGapMs = Math.max(this.#longestGapMs, nowMs - this.#lastSuccessMs)
   }
@@ -378,7 +394,8 @@ export class Client {
     this.#wakeMs = atMs
     const [minMs, maxMs] = this.timersAreLateMs
     const lateMs = minMs + (maxMs - minMs) * this.#random()
-    this.#clock.after(Math.ceil(atMs - this.#clock.nowMs) + lateMs, () => {
+    const dueMs = Math.ceil(atMs - this.#clock.nowMs) + lateMs
+    this.#clock.after(dueMs + this.blockedMs(this.#clock.nowMs + dueMs), () => {
       if (this.#wakeMs !== atMs) return
       this.#wakeMs = Number.POSITIVE_INFINITY
       this.#pump(atMs)
