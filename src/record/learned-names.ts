@@ -1,3 +1,4 @@
+import { internedCopy } from '../text/detached.ts'
 import { censored } from './censored.ts'
 import { isAsItIs } from './json-text.ts'
 import type { Rule } from './redact-rule.ts'
@@ -156,13 +157,4 @@ function pieceOf(json: string): Piece {
   const padded = Buffer.alloc(Math.ceil(length / 4) * 4)
   padded.write(json)
   return { words: Array.from({ length: padded.length / 4 }, (_, i) => padded.readInt32LE(i * 4)), length }
-}
-
-/**
- * Copies a text, so that it does not keep alive the longer text it was cut from. As the name of a member, the copy is
- * also fast to compare.
- */
-function internedCopy(text: string): string {
-  const copy = Buffer.from(text).toString()
-  return Object.keys({ [copy]: undefined })[0] ?? copy
 }

@@ -45,8 +45,14 @@ export class StatementTable {
   /** Statements with the same text differ in dataset or level. */
   readonly #byText = new Map<string, Statement[]>()
   readonly #byId = new Map<number, Statement>()
+  readonly #onReplaced: (statement: Statement) => void
   #textBytes = 0
   #lastId = 0
+
+  /** @param onReplaced called before a statement loses its place */
+  constructor(onReplaced: (statement: Statement) => void) {
+    this.#onReplaced = onReplaced
+  }
 
   /**
    * Returns the statement with this key, or `undefined` if it has no place in the table. `message` is one of its messages, or
@@ -108,6 +114,7 @@ export class StatementTable {
   }
 
   #remove(statement: Statement): void {
+    this.#onReplaced(statement)
     const left = this.#byText.get(statement.text)?.filter(one => one !== statement) ?? []
     if (left.length === 0) this.#byText.delete(statement.text)
     else this.#byText.set(statement.text, left)

@@ -5,7 +5,7 @@ import { randomness } from './randomness.ts'
 import { classOf, is, skipWhile } from './unit-classes.ts'
 
 /** Maximum length of a statement's text, in characters. */
-const maxTextChars = 200
+export const maxTextChars = 200
 /** Maximum number of characters of a message that are read. */
 const maxReadChars = 8000
 /** A word part of this length or more is a key or an encoded value, unless it is a name in camel case. */

@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { Severity } from '../../src/accounting/severity.ts'
 import { statementText } from '../../src/usage/statement-text.ts'
 import type { Usage } from '../../src/usage/usage.ts'
@@ -163,6 +163,63 @@ it('counts statements of a list, of JSON and of an access log exactly, although 
     meter.add('d', { event: { level: 'info', message }, severity: 2, resource: undefined }, bytes)
   }
   expect(Object.fromEntries(meter.usage(20).statements.map(({ text, bytes }) => [text, bytes]))).toEqual(logged)
+})
+
+describe('statements whose message is always the same', () => {
+  const counted = (message: string, level = 'info'): CountedEvent => ({
+    event: { level, message },
+    severity: level === 'error' ? 4 : 2,
+    resource: undefined,
+  })
+
+  it('are counted exactly, and need no samples after the first ones', () => {
+    const random = vi.fn(randomFrom(1))
+    const meter = new UsageMeter({ scopeName: () => undefined, nowMs: () => 0, random })
+    const messages = ['order placed', 'order paid', 'user left']
+    for (let n = 0; n < 300; n++) meter.add('d', counted(messages[n % 3] as string), 100)
+    random.mockClear()
+    meter.takePeriod(5)
+    for (let n = 0; n < 30_000; n++) meter.add('d', counted(messages[n % 3] as string), 200 + (n % 7))
+    expect(random).not.toHaveBeenCalled()
+    const bytesOf = (index: number) =>
+      Array.from({ length: 10_000 }, (_, n) => 200 + ((3 * n + index) % 7)).reduce((one, other) => one + other)
+    const expected = messages.map((text, index) => ({ text, events: 10_000, bytes: bytesOf(index) }))
+    const byText = new Map(
+      meter.takePeriod(5).statements.map(({ text, events, bytes }) => [text, { text, events, bytes }]),
+    )
+    expect(messages.map(text => byText.get(text))).toEqual(expected)
+  })
+
+  it('are kept apart in other datasets, at other levels, and among messages with values', () => {
+    const random = randomFrom(4)
+    const meter = meterWith(4)
+    const logged = Array.from({ length: 40_000 }, (): Logged => {
+      const message = random() < 0.6 ? 'order placed' : `order placed for ${Math.floor(random() * 1e6)} by retry`
+      const level = random() < 0.7 ? 'info' : 'error'
+      return { dataset: random() < 0.7 ? 'a' : 'b', counted: counted(message, level), bytes: 100 + random() * 300 }
+    })
+    for (const { dataset, counted, bytes } of logged) meter.add(dataset, counted, bytes)
+    const exact = countedSlowly(logged)
+    const { statements } = meter.usage(20)
+    expect(statements.map(keyOf).sort()).toEqual([...exact.keys()].sort())
+    for (const one of statements) {
+      expect(Math.abs(one.bytes / (exact.get(keyOf(one))?.bytes ?? 0) - 1)).toBeLessThan(0.02)
+    }
+  })
+
+  it('are counted again after others have taken their place', () => {
+    const meter = meterWith(2)
+    const letters = 'abcdefghijklmnopqrstuvwxyz'
+    for (let n = 0; n < 4; n++) meter.add('d', counted('the early one'), 10)
+    for (let n = 0; n < 3 * 600; n++) {
+      const id = n % 600
+      meter.add('d', counted(`the ${letters[id % 26]}${letters[Math.floor(id / 26)]} task ends`), 1000)
+    }
+    for (let n = 0; n < 100_000; n++) meter.add('d', counted('the early one'), 100)
+    const [first] = meter.usage(1).statements
+    expect(first).toMatchObject({ text: 'the early one' })
+    expect(Math.abs((first?.bytes ?? 0) / 1e7 - 1)).toBeLessThan(0.02)
+  })
 })
 
 describe('an application with a hundred log statements', () => {
@@ -470,6 +527,12 @@ describe('memory', () => {
       for (let i = 0; i < 2000; i++) {
         const event = { level: 'information', message: `${text(110)} ${'x '.repeat(5000)}` }
         meter.add(`${text(99)} ${i}`, { event, severity: 2, resource: undefined }, 1000 + i)
+        const constant = {
+          event: { level: 'information', message: text(99) },
+          severity: 2 as const,
+          resource: undefined,
+        }
+        for (let n = 0; n < 4; n++) meter.add('d', constant, 500 + i)
       }
       meter.takePeriod(20)
     }
@@ -479,6 +542,6 @@ describe('memory', () => {
     for (const meter of meters) fill(meter)
     const eachBytes = (usedBytes() - before) / meters.length
     expect(eachBytes).toBeLessThan(256 * 1024)
-    expect(meters.every(meter => meter.usage(5).events === 2000)).toBe(true)
+    expect(meters.every(meter => meter.usage(5).events === 10_000)).toBe(true)
   })
 })
