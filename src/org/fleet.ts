@@ -7,7 +7,7 @@ import { milliseconds } from '../text/milliseconds.ts'
 import { type Redact, toShortLine } from '../text/short-line.ts'
 import { clearInterval, clearTimeout, monotonicMs, setInterval, setTimeout, systemTimeMs } from '../time.ts'
 import { settlesWithin } from '../time-limits.ts'
-import { Register, type Share } from './fleet-redis.ts'
+import { Register, type Report, type Share } from './fleet-redis.ts'
 import { SharedLicense } from './shared-license.ts'
 import { type Arc, nothingHeld, oneAt, Slots, wholeCircle } from './slots.ts'
 
@@ -84,6 +84,11 @@ const whileHoldingMs = 250
 const firstRetryMs = 250
 const maxRetryMs = 10_000
 /**
+ * Number of calls without an answer from which on Redis is asked ever more rarely. A client may keep calls until it is
+ * connected again: all of them in memory, and then all of them at once for Redis, of each process.
+ */
+const maxOpenCalls = 12
+/**
  * Part of a lease. If events start to wait and no slot comes within it, the process asks Redis before the lease ends.
  */
 const soonPart = 0.3
@@ -136,6 +141,8 @@ export class Fleet {
   #notEarlyBeforeMs = 0
   #lastRenewInMs = 0
   #failures = 0
+  /** Number of calls that the client has neither answered nor rejected. */
+  #openCalls = 0
   /** The last answer of Redis; `undefined` until the first answer. */
   #share: Share | undefined
   /** Time at which Redis was asked for that answer. */
@@ -222,7 +229,7 @@ export class Fleet {
         if (run === this.#run && askedMs > this.#sharedMs) this.#onShare(share, askedMs, report)
       }
       // A late answer counts, too: Redis has given other processes the slots that it takes from this one.
-      const answer = this.#register.renew(this.#id, report).then(share => this.#checked(share))
+      const answer = this.#renew(report).then(share => this.#checked(share))
       const share = await inTime(answer, this.#maxAnswerMs, onShare)
       if (run === this.#run) this.#failures = 0
       onShare(share)
@@ -231,6 +238,15 @@ export class Fleet {
     } finally {
       this.#isCalling = false
       if (run !== this.#run && this.#isOpen) void this.#call() // closed and started again during the call
+    }
+  }
+
+  async #renew(report: Report): Promise<Share> {
+    this.#openCalls++
+    try {
+      return await this.#register.renew(this.#id, report)
+    } finally {
+      this.#openCalls--
     }
   }
 
@@ -400,7 +416,8 @@ export class Fleet {
     if (this.#share === undefined || this.#isRare) this.#setLease(undefined)
     this.#useSpare(monotonicMs())
     this.license.onUnreachable()
-    const delayMs = Math.min(firstRetryMs * 2 ** this.#failures, maxRetryMs)
+    const delayMs =
+      Math.min(firstRetryMs * 2 ** this.#failures, maxRetryMs) * Math.max(this.#openCalls - maxOpenCalls, 1)
     this.#callIn(delayMs * (0.5 + this.#random() / 2))
     if (this.#failures++ === 0) {
       const meanwhile =

@@ -62,7 +62,8 @@ export class SharedLicense {
 
   /** The part about the license in the report to Redis. */
   get report(): Pick<Report, 'license' | 'licenseVersion' | 'wouldRead'> {
-    const isNew = monotonicMs() - this.#readAtMs <= maxToldAgeMs
+    // A client may keep the report until Redis is back, and the license may be old by then.
+    const isNew = this.#isReachable && monotonicMs() - this.#readAtMs <= maxToldAgeMs
     const license = isNew ? this.#unpublished : undefined
     return { license, licenseVersion: this.#version, wouldRead: this.#isWanted }
   }

@@ -94,6 +94,25 @@ function join(
   return member
 }
 
+/** A client that can keep calls until Redis is back, as clients do while they are not connected. */
+function keepingCalls(): IoredisClient & { keep(): void; release(): void } {
+  let kept: (() => void)[] | undefined
+  return {
+    call: () => redis.call(),
+    async eval(...given) {
+      await new Promise<void>(resolve => (kept === undefined ? resolve() : kept.push(resolve)))
+      return redis.eval(...given)
+    },
+    keep() {
+      kept = []
+    },
+    release() {
+      for (const resume of kept ?? []) resume()
+      kept = undefined
+    },
+  }
+}
+
 function lastOf({ given }: Member): Lease | undefined {
   return given.at(-1)?.lease
 }
@@ -625,6 +644,24 @@ describe('the license', () => {
     expect(await got).toBe('{} 1')
   })
 
+  it('that a process has read while Redis was away does not count as new either if the client has kept the call until then', async () => {
+    const client = keepingCalls()
+    const first = join(1, {}, client)
+    const own = first.fleet.license.get(read('{"old":true}').read, 60_000)
+    await clock.runUntil(1000, true)
+    client.keep()
+    await clock.runUntil(61_000, true)
+    const again = first.fleet.license.get(read('{"old":true}').read, 30_000)
+    await clock.runUntil(62_000, true)
+    expect(await Promise.all([own, again])).toEqual(['{"old":true} 1', '{"old":true} 1'])
+    await clock.runUntil(600_000, true)
+    client.release()
+    await clock.runUntil(620_000, true)
+    const got = join(2).fleet.license.get(read('{}').read, 60_000)
+    await clock.runUntil(640_000, true)
+    expect(await got).toBe('{} 1')
+  })
+
   it('is no longer waited for by a process that leaves, and asked for anew when it returns', async () => {
     const [first, second] = [join(), join(2)]
     void first.fleet.license.get(() => new Promise(() => {}), 60_000)
@@ -794,6 +831,24 @@ describe('while Redis is unavailable', () => {
       expect(redis.calls - calls).toBeLessThan(30)
     },
   )
+
+  it('for hours, the calls that a client keeps until then are few, and the first answer counts', async () => {
+    const client = keepingCalls()
+    const member = join(1, {}, client)
+    await clock.runUntil(12_000, true)
+    client.keep()
+    const { calls } = redis
+    await clock.runUntil(6 * 3_600_000, true)
+    const { length } = member.given
+    client.release()
+    await clock.runUntil(clock.nowMs + 1000, true)
+    expect(redis.calls - calls).toBeLessThan(100)
+    expect(member.given.length).toBeGreaterThan(length)
+    const after = redis.calls
+    await clock.runUntil(clock.nowMs + 60_000, true)
+    expect(redis.calls - after).toBeLessThan(30) // one per lease again
+    expect(rateOf(member)).toBeCloseTo(9.8)
+  })
 
   it('a process that never had slots adapts by itself', async () => {
     redis.state = 'refusing'
