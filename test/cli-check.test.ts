@@ -598,6 +598,14 @@ describe.concurrent('logferry check, the organization:', () => {
       /region eu, .* for us-east-1/,
       /^Set LOGF/,
     ],
+    [
+      'a foreign default region, and no list of regions',
+      { license: { regions: [], defaultRegion: 'us-east-1' } },
+      'region',
+      'fail',
+      /region eu, .* for us-east-1/,
+      /^Set LOGF/,
+    ],
   ] as const)('%s', async (_, org, name, status, detail, remedy) => {
     await emulated(
       async emulator => {
@@ -610,6 +618,18 @@ describe.concurrent('logferry check, the organization:', () => {
         })
       },
       { org: org as EmulatorOptions['org'] },
+    )
+  })
+
+  it('a license with 0 for no limit', async () => {
+    const license = { apiRateLimitPerSecond: 0, maxFields: 0, maxDatasets: 0, monthlyIngestGb: 500 }
+    await emulated(
+      async emulator => {
+        const { of } = await check(withOrganization(emulator))
+        expect(of('license')).toMatchObject({ status: 'ok', detail: expect.stringMatching(/^500 GB a month/) })
+        expect(of('license')?.detail).not.toMatch(/requests|fields|datasets/)
+      },
+      { org: { license } },
     )
   })
 

@@ -62,10 +62,16 @@ function payment({ paymentStatus, firstFailedPayment }: UsedOrg): LicenseWarning
 }
 
 function regions({ license }: UsedOrg, region: string | undefined): LicenseWarning[] {
-  const known = license.regions ?? (license.defaultRegion === undefined ? [] : [license.defaultRegion])
+  const known = regionsOf(license)
   if (region === undefined || known.length === 0 || known.some(one => names(one, region))) return []
   const message = `the configured region is ${region}, but the license is for ${toShortLine(known.join(', '))}. Check \`region\` and \`baseUrl\`.`
   return [{ about: 'regions', message }]
+}
+
+/** Returns the regions that a license is for: its list, or else its default region. */
+export function regionsOf({ regions = [], defaultRegion }: UsedOrg['license']): readonly string[] {
+  if (regions.length > 0) return regions
+  return defaultRegion === undefined ? [] : [defaultRegion]
 }
 
 /** True if a region of a license (`eu`, `EU`, `eu-central-1`) belongs to the configured region. */

@@ -48,6 +48,13 @@ describe('a license', () => {
       {},
       /configured region is eu, but the license is for us/,
     ],
+    [
+      'for another default region, with an empty list of regions',
+      { regions: [], defaultRegion: 'us' },
+      {},
+      {},
+      /configured region is eu, but the license is for us/,
+    ],
     ['for a place in our region gives no warning', { regions: ['EU-central-1'] }, {}, {}, undefined],
     [
       'for another region, where none is configured, gives no warning',

@@ -27,12 +27,13 @@ export const license: HealthCheck = {
 
 function limitsInWords({ license }: UsedOrg, nowMs: number): string {
   const { apiRateLimitPerSecond, monthlyIngestGb, maxFields, maxDatasets, billingPeriodEnd, expiresAt } = license
-  const number = (value: number) => value.toLocaleString('en')
+  const limit = (value: number | undefined, unit: string) =>
+    value !== undefined && value > 0 && `${value.toLocaleString('en')} ${unit}` // 0 and negative values mean no limit
   const limits = [
-    apiRateLimitPerSecond !== undefined && `${number(apiRateLimitPerSecond)} requests/s`,
-    monthlyIngestGb !== undefined && `${number(monthlyIngestGb)} GB a month${periodInWords(billingPeriodEnd, nowMs)}`,
-    maxFields !== undefined && `${number(maxFields)} fields`,
-    maxDatasets !== undefined && `${number(maxDatasets)} datasets`,
+    limit(apiRateLimitPerSecond, 'requests/s'),
+    limit(monthlyIngestGb, `GB a month${periodInWords(billingPeriodEnd, nowMs)}`),
+    limit(maxFields, 'fields'),
+    limit(maxDatasets, 'datasets'),
     expiresAt !== undefined && `expires ${expiresAt.slice(0, 10)}`,
   ].filter(Boolean)
   return limits.length === 0 ? 'it names no limits' : limits.join(', ')

@@ -1,4 +1,4 @@
-import { licenseWarnings } from '../../org/license-warnings.ts'
+import { licenseWarnings, regionsOf } from '../../org/license-warnings.ts'
 import { usedOrg } from '../../org/used-org.ts'
 import { systemTimeMs } from '../../time.ts'
 import { fail, type HealthCheck, ok, skipped } from './health-check.ts'
@@ -9,8 +9,7 @@ export const region: HealthCheck = {
   async run({ organization, redact, resolved }) {
     if (organization === undefined) return skipped('the organization could not be read')
     const used = usedOrg(organization, redact)
-    const { regions = [], defaultRegion } = used.license
-    const known = regions.length > 0 ? regions : defaultRegion === undefined ? [] : [defaultRegion]
+    const known = regionsOf(used.license)
     if (known.length === 0) return skipped('the license names no region')
     const configured = resolved.region ?? regionIn(resolved.baseUrl.hostname)
     const values = { regions: known, ...(configured !== undefined && { configured }) }
