@@ -100,7 +100,8 @@ const requestsPerRead = 10
 const maxRefreshMs = 3_600_000
 /**
  * Delay before a license that could not be read is read again, in milliseconds, plus or minus a quarter: for an error that
- * passes on its own, and for others. It doubles each time, up to `refreshMs`, unless the service asks for more.
+ * passes on its own, and for others. It doubles each time, up to `refreshMs`, unless the service asks for more: then that delay
+ * counts, plus up to a tenth.
  */
 const firstRetryMs = { passing: 3000, other: 30_000 }
 /** Number of failures in a row that are reported if the error passes on its own. */
@@ -270,7 +271,8 @@ export class Limits {
     const askedMs = error instanceof OrgError ? Math.min(error.retryAfterMs ?? 0, maxRefreshMs) : 0
     const firstMs = isPassing ? firstRetryMs.passing : firstRetryMs.other
     const growingMs = Math.min(firstMs * 2 ** this.#failures++, this.#settings.refreshMs)
-    const againInMs = Math.max(growingMs, askedMs) * (0.75 + 0.5 * (this.#deps.random ?? Math.random)())
+    const random = (this.#deps.random ?? Math.random)()
+    const againInMs = Math.max(growingMs * (0.75 + 0.5 * random), askedMs * (1 + 0.1 * random))
     this.#readIn(againInMs)
     if (isPassing && this.#failures < failuresUntilWarned) return
     const remedy = isPassing

@@ -95,6 +95,21 @@ describe('the limits of a license', () => {
     expect(warnings.map(([code]) => code)).toEqual(['LOGFERRY_LIMITS', 'LOGFERRY_LIMITS'])
   })
 
+  it('are read again no earlier than the service asks for, and up to a tenth later', async () => {
+    const startedMs = Date.now()
+    const readAtMs: number[] = []
+    const readOrg = async () => {
+      readAtMs.push(Date.now() - startedMs)
+      throw new OrgError('RATE_LIMITED', 'too often', { retryAfterMs: 60_000 })
+    }
+    const { limits } = await start({}, readOrg)
+    await vi.advanceTimersByTimeAsync(600_000)
+    limits.stop()
+    const waits = readAtMs.slice(1, 4).map((atMs, i) => atMs - (readAtMs[i] ?? 0))
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(60_000)
+    expect(Math.max(...waits)).toBeLessThanOrEqual(66_000)
+  })
+
   it('warn of a problem of the license once, and again when it returns after it was solved', async () => {
     const statuses = ['failed', 'failed', 'success', 'failed', 'failed']
     const readOrg = async () => ({ ...org, paymentStatus: statuses.shift() }) as Org
