@@ -718,7 +718,7 @@ if header ~= '' then
     setMs('headerMs', namedMs)
     setMs('raisedMs', namedMs)
   end
-elseif s.header and now - number('headerMs') > 4 * leaseMs then
+elseif s.header and now - number('headerMs') > math.max(4 * leaseMs, 2000 / number('header')) then -- or two requests
   set('header', '')
 end
 

@@ -58,8 +58,10 @@ interface FleetSettings {
   readonly random?: () => number
 }
 
-/** Minimum share of a process that has one, in requests per second. */
+/** Minimum share of a process that has one, in requests per second, unless processes have turns. */
 const minSharePerSecond = 1 / 600
+/** Share of a limit in headers with which a process soon hears by itself if the limit still holds, in requests per second. */
+const minAnswersPerSecond = 1 / 60
 /** Maximum wait for an answer of Redis, in milliseconds, while the fleet is open and when it closes. */
 const answerMs = 1000
 const leaveMs = 250
@@ -313,10 +315,11 @@ export class Fleet {
 
   /** @throws Error if the slots are so far apart that the answer must be wrong: delivery would stop */
   #checked(share: Share): Share {
-    const { arcs, guestMs } = share
+    const { arcs, guestMs, turns } = share
     const limit = this.#limitPerSecond ?? Number.POSITIVE_INFINITY
-    const points = arcs.reduce((sum, [from, to]) => sum + to - from, 0)
-    if (points === 0 || guestMs !== undefined || (points / wholeCircle) * limit >= minSharePerSecond) return share
+    const part = partOf(arcs)
+    if (part === 0 || guestMs !== undefined || part * limit >= minSharePerSecond) return share
+    if (turns > 1 && part * turns >= 1) return share // so many processes share a low limit
     throw new Error('its answer has no valid share: expected at least one request in ten minutes')
   }
 
@@ -351,14 +354,27 @@ export class Fleet {
    * `undefined` while the license is unknown and no headers name a limit.
    */
   get #limitPerSecond(): number | undefined {
-    const { limitPerSecond, headerLimit } = this.#settings
+    const { limitPerSecond } = this.#settings
     const limit = Math.min(
       limitPerSecond() ?? Number.POSITIVE_INFINITY,
-      headerLimit() ?? Number.POSITIVE_INFINITY,
+      this.#ownHeaderLimit ?? Number.POSITIVE_INFINITY,
       this.#share?.headerLimit ?? Number.POSITIVE_INFINITY,
     )
     if (limit <= maxSharedPerSecond) return limit
     return limitPerSecond() === undefined && limit === Number.POSITIVE_INFINITY ? undefined : Number.POSITIVE_INFINITY
+  }
+
+  /**
+   * The limit that answers to this process name, in requests per second. If none has named it lately, others may have heard of a
+   * higher one. Under a low limit, the next answer to this process may be many minutes away.
+   */
+  get #ownHeaderLimit(): number | undefined {
+    const { headerLimit, namedHeaderLimit } = this.#settings
+    const limit = headerLimit()
+    if (limit === undefined || this.#share === undefined || this.#failures > 0) return limit
+    if (namedHeaderLimit(monotonicMs()) !== undefined) return limit
+    const isSoonNamed = partOf(this.#share.arcs) * limit >= minAnswersPerSecond
+    return this.#share.headerLimit === undefined && isSoonNamed ? limit : undefined
   }
 
   #setLease(lease: Lease | undefined): void {
@@ -461,6 +477,11 @@ export class Fleet {
     clearTimeout(this.#timer)
     if (this.#isOpen) this.#timer = setTimeout(() => void this.#call(), ms).unref()
   }
+}
+
+/** Returns the part of the limit that the arcs are. */
+function partOf(arcs: readonly Arc[]): number {
+  return arcs.reduce((sum, [from, to]) => sum + to - from, 0) / wholeCircle
 }
 
 /**

@@ -54,6 +54,8 @@ interface Member {
   /** The limit that the process knows of, and its demand. */
   limitPerSecond: number | undefined
   headerLimit: number | undefined
+  /** True if an answer of the last seconds has named that limit. */
+  isNamed: boolean
   wanted: number
   isWaiting: boolean
 }
@@ -71,7 +73,7 @@ function join(
     limitPerSecond: () => member.limitPerSecond,
     headerLimit: () => member.headerLimit,
     namedHeaderLimit: () =>
-      member.headerLimit === undefined ? undefined : { perSecond: member.headerLimit, ageMs: 0 },
+      member.headerLimit === undefined || !member.isNamed ? undefined : { perSecond: member.headerLimit, ageMs: 0 },
     demand: () => ({ needed: 0, wanted: member.wanted }),
     rarePerSecond: 0.35,
     isWaiting: () => member.isWaiting,
@@ -86,6 +88,7 @@ function join(
     troubles,
     limitPerSecond: 10,
     headerLimit: undefined,
+    isNamed: true,
     wanted: 1000,
     isWaiting: true,
     ...known,
@@ -302,6 +305,15 @@ describe('a fleet', () => {
     expect(members.map(rateOf)).toEqual([expect.closeTo(7.8, 0), expect.closeTo(1, 0), expect.closeTo(1, 0)])
   })
 
+  it('gives each of many processes its turn, however low the limit is', async () => {
+    const members = Array.from({ length: 80 }, (_, i) => join(i, { limitPerSecond: 1 / 6 }))
+    await clock.runUntil(60_000, true)
+    expect(members.flatMap(({ troubles }) => troubles)).toEqual([])
+    const turns = members.map(member => Math.round((lastOf(member) as Lease).nextMs(60_000)))
+    expect(Math.max(...turns)).toBeLessThan(60_000 + 128 * 6200) // within one round of the 128 places
+    expect(new Set(turns).size).toBe(80)
+  })
+
   it('satisfies a few processes with little demand, and a process that joins', async () => {
     const members = [join(1, { wanted: 1 }), join(2, { wanted: 1 })]
     await clock.runUntil(20_000, true)
@@ -464,6 +476,24 @@ describe('a fleet', () => {
     for (const member of members) member.headerLimit = undefined
     await clock.runUntil(70_000, true)
     expect(together()).toBeCloseTo(9.8, 0)
+  })
+
+  it.each([
+    ['another process hears of a higher one', 9, 15_000],
+    ['no answer has named it for as long as two requests take', undefined, 140_000],
+  ])('does not keep to a low limit that its own last answer named, if %s', async (_, headerLimit, afterMs) => {
+    const members = [join(), join(2)]
+    await clock.runUntil(10_000, true)
+    for (const member of members) member.headerLimit = 1 / 60
+    await clock.runUntil(30_000, true)
+    const lastSlots = members.map(member => slotsOf(member, 10_000).length)
+    expect(Math.min(...lastSlots)).toBe(0)
+    for (const member of members) member.isNamed = false
+    await clock.runUntil(45_000, true)
+    if (headerLimit === undefined) expect(rateOf(members[1] as Member)).toBeLessThan(0.1) // it holds between two requests
+    Object.assign(members[0] as Member, { headerLimit, isNamed: true })
+    await clock.runUntil(45_000 + afterMs, true)
+    expect(members.map(rateOf).reduce((sum, rate) => sum + rate)).toBeGreaterThan(0.95 * (headerLimit ?? 10))
   })
 
   it('can be started again during its last call', async () => {
