@@ -60,9 +60,11 @@ export class Budget {
   /** The counts of the previous period. They are needed again if the clock is set back into that period. */
   #before: PeriodUsage | undefined
 
-  constructor(bytes: number, period: Period, nowMs: number) {
+  /** @param ownBytes bytes that this process has shipped in the period until now */
+  constructor(bytes: number, period: Period, nowMs: number, ownBytes = 0) {
     this.bytes = bytes
     this.period = period
+    this.#ownBytes = ownBytes
     this.#startedMs = nowMs
     this.#tickedMs = nowMs
   }

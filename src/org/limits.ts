@@ -133,6 +133,8 @@ export class Limits {
   #budget: Budget | undefined
   /** The same budget, which goes on counting if the license names no monthly ingest for a time. */
   #counting: Budget | undefined
+  /** Bytes of the lines shipped before there was a budget, and the time since which they are counted. */
+  #early: { readonly sinceMs: number; bytes: number } | undefined
   #readTimer: NodeJS.Timeout | undefined
   #tickTimer: NodeJS.Timeout | undefined
 
@@ -155,6 +157,7 @@ export class Limits {
   start(): void {
     if (this.#tickTimer !== undefined) return
     this.#tickTimer = setInterval(() => this.#tick(), tickMs).unref()
+    if (this.#counting === undefined) this.#early ??= { sinceMs: systemTimeMs(), bytes: 0 }
     this.#readIn(0)
   }
 
@@ -199,6 +202,7 @@ export class Limits {
   /** Counts a line that will be shipped. */
   count(severity: number, bytes: number): void {
     this.#counting?.use(severity, bytes)
+    if (this.#early !== undefined) this.#early.bytes += bytes
   }
 
   /** Reads the organization's remaining ingest from the headers of an answer. */
@@ -294,18 +298,24 @@ export class Limits {
     const bytesBefore = this.#budget?.bytes
     this.#deps.setRate(rate === undefined ? undefined : rate * share)
     this.#guard.maxFields = limit(maxFields) ?? Number.POSITIVE_INFINITY
-    const gb = limit(monthlyIngestGb)
+    const bytes = (limit(monthlyIngestGb) ?? Number.POSITIVE_INFINITY) * bytesPerGb * share
     const period = periodAt(org.license, systemTimeMs())
-    if (gb === undefined) this.#budget = undefined
+    if (bytes === Number.POSITIVE_INFINITY) this.#budget = undefined
     else {
-      this.#counting ??= new Budget(gb * bytesPerGb * share, period, systemTimeMs())
+      this.#counting ??= new Budget(bytes, period, systemTimeMs(), this.#bytesSince(period.startMs))
       this.#budget = this.#counting
-      this.#renew(this.#budget, gb * bytesPerGb * share, period)
+      this.#early = undefined
+      this.#renew(this.#budget, bytes, period)
     }
     if (bytesBefore !== undefined && bytesBefore < (this.#budget?.bytes ?? Number.POSITIVE_INFINITY)) {
       this.#deps.onRaised()
     }
     this.#warnOfLicense(org)
+  }
+
+  /** Bytes that were shipped before there was a budget; 0 if some of them may belong to an earlier period. */
+  #bytesSince(startMs: number): number {
+    return this.#early !== undefined && this.#early.sinceMs >= startMs ? this.#early.bytes : 0
   }
 
   #readIn(ms: number): void {

@@ -95,6 +95,37 @@ describe('the limits of a license', () => {
     expect(warnings.map(([code]) => code)).toEqual(['LOGFERRY_LIMITS', 'LOGFERRY_LIMITS'])
   })
 
+  it('count what was shipped before the license could be read', async () => {
+    const answers: (() => Promise<Org>)[] = [() => Promise.reject(new OrgError('UNAVAILABLE', 'in trouble'))]
+    const { limits } = await start({}, () => (answers.shift() ?? (async () => org))())
+    limits.count(3, 700)
+    await vi.advanceTimersByTimeAsync(10_000)
+    limits.count(3, 300)
+    expect(limits.stats({ requestsPerSecond: 8, because: 'license' }).ingest).toMatchObject({ usedBytes: 1000 })
+    limits.stop()
+  })
+
+  it('do not count what was shipped before the period in which the license could be read', async () => {
+    vi.setSystemTime(Date.parse('2026-11-30T23:59:58Z'))
+    const answers: (() => Promise<Org>)[] = [() => Promise.reject(new OrgError('UNAVAILABLE', 'in trouble'))]
+    const { limits } = await start({}, () => (answers.shift() ?? (async () => org))())
+    limits.count(3, 700)
+    await vi.advanceTimersByTimeAsync(10_000)
+    limits.count(3, 300)
+    expect(limits.stats({ requestsPerSecond: 8, because: 'license' }).ingest).toMatchObject({ usedBytes: 300 })
+    limits.stop()
+  })
+
+  it('take a monthly ingest beyond all numbers for none', async () => {
+    const license = { ...org.license, monthlyIngestGb: 1e308 }
+    const { limits, warnings } = await start({}, async () => ({ ...org, license }))
+    limits.onAnswer({ 'x-ingestlimit-remaining': '5' })
+    await vi.advanceTimersByTimeAsync(20_000)
+    expect(limits.stats({ requestsPerSecond: 8, because: 'license' }).ingest).toBeUndefined()
+    limits.stop()
+    expect(warnings).toEqual([])
+  })
+
   it('are read again no earlier than the service asks for, and up to a tenth later', async () => {
     const startedMs = Date.now()
     const readAtMs: number[] = []
