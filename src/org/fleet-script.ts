@@ -410,6 +410,9 @@ local function number(name)
 end
 -- No fleet is larger. A wrong number must not keep the processes from being counted again.
 for _, name in ipairs({ 'count', 'turns' }) do s[name] = math.min(number(name), 100000) end
+-- Processes take an answer with such a limit or such a time for impossible.
+if s.header and not (number('header') > 0.0166 and number('header') < 1e9 and #s.header <= 30) then s.header = nil end
+if s.licenseAt and not (string.match(s.licenseAt, '^%d+$') and #s.licenseAt <= 13) then s.licenseAt = nil end
 local changed = {}
 local function set(name, value)
   s[name] = value ~= '' and value or nil
