@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { inspect } from 'node:util'
 import { Agent, interceptors, MockAgent, Pool, ProxyAgent } from 'undici'
 import * as v from 'valibot'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
 import { ingestPath } from '../src/delivery/request.ts'
 import { startEmulator } from '../src/emulator.ts'
@@ -208,6 +208,27 @@ describe.each([null, 'https://logs.example', 5, [], () => good])('%j in place of
     const message = expect.stringMatching(/^logferry: argument `options` must be an object; got (null|an? .*)$/)
     const refused = { name: 'TypeError', code: 'LOGFERRY_INVALID_OPTION', option: 'options', message }
     expect(() => make(options as never)).toThrow(expect.objectContaining(refused))
+  })
+})
+
+describe('options that are asked for, and not awaited', () => {
+  beforeEach(() => {
+    for (const [name, value] of Object.entries({ URL: good.baseUrl, TOKEN: good.token, DATASET: good.dataset }))
+      vi.stubEnv(`LOGFERRY_${name}`, value)
+  })
+  afterEach(() => {
+    vi.unstubAllEnvs()
+  })
+
+  it.each<[string, object, string]>([
+    ['a promise', Promise.resolve({ redact: ['password'] }), 'a promise'],
+    ['a Map', new Map([['redact', ['password']]]), 'a Map'],
+    ['a URL', new URL(good.baseUrl), 'an object of a built-in class'],
+  ])('are refused as %s, although the environment has all that is required', (_, options, got) => {
+    const message = `logferry: argument \`options\` must be an object; got ${got}`
+    expect(() => createShipper(options)).toThrow(message)
+    expect(() => new LogferryTransport(options)).toThrow(message)
+    expect(() => new LogferryLogRecordProcessor(options)).toThrow(message)
   })
 })
 
@@ -855,6 +876,8 @@ describe('the option proxyEnv', () => {
   it.each<[string, unknown, string]>([
     ['a text', url, 'proxyEnv'],
     ['a list', [url], 'proxyEnv'],
+    ['a Map', new Map([['HTTPS_PROXY', url]]), 'proxyEnv'],
+    ['a promise', Promise.resolve({ HTTPS_PROXY: url }), 'proxyEnv'],
     ['a number for an address', { HTTPS_PROXY: 5 }, 'proxyEnv.HTTPS_PROXY'],
     ['an address without a scheme', { HTTPS_PROXY: `user:${secret}@proxy:3128` }, 'proxyEnv.HTTPS_PROXY'],
     ['another kind of proxy', { https_proxy: `socks5://user:${secret}@proxy` }, 'proxyEnv.https_proxy'],

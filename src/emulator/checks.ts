@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { ownProperties } from '../own-properties.ts'
+import { isOptionGroup, ownProperties } from '../own-properties.ts'
 import { similarName } from '../text/similar-name.ts'
 
 function shown(value: unknown): string {
@@ -71,7 +71,7 @@ export function checkFunction<F>(name: string, value: F): F {
  * are ignored.
  */
 export function checkObject<T extends object>(name: string, value: T): T {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return ownProperties(value)
+  if (isOptionGroup(value)) return ownProperties(value)
   throw mistake(name, 'an object', value)
 }
 

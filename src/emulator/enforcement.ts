@@ -1,3 +1,4 @@
+import { isOptionGroup } from '../own-properties.ts'
 import { checkFlag, checkKeys, mistake } from './checks.ts'
 
 /** A choice of license limits. A limit is enforced if its property is `true`. */
@@ -38,9 +39,7 @@ export const limits: readonly Limit[] = [
 /** Returns the limits to enforce. @throws TypeError that starts with `name` if the enforcement is invalid */
 export function enforcedLimits(name: string, enforcement: Enforcement): ReadonlySet<Limit> {
   if (typeof enforcement === 'boolean') return new Set(enforcement ? limits : [])
-  if (typeof enforcement !== 'object' || enforcement === null || Array.isArray(enforcement)) {
-    throw mistake(name, 'true, false or an object', enforcement)
-  }
+  if (!isOptionGroup(enforcement)) throw mistake(name, 'true, false or an object', enforcement)
   checkKeys(name, enforcement, limits)
   for (const [limit, chosen] of Object.entries(enforcement)) checkFlag(`${name}.${limit}`, chosen ?? false)
   return new Set(limits.filter(limit => Object.hasOwn(enforcement, limit) && enforcement[limit]))

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { Dispatcher } from '../http/dispatcher.ts'
+import { isOptionGroup } from '../own-properties.ts'
 import { type BaseUrl, expectedUrl, type Region } from './base-url.ts'
 import { OrgIdSchema, TokenSchema } from './checks.ts'
 import { custom, type DefinitionsOf, flag, group, option, word } from './option.ts'
@@ -193,7 +194,7 @@ export const serviceOptions = {
     summary: 'a private CA, a client certificate, see [TLS](#tls)',
   }),
   proxyEnv: custom({
-    accepts: value => typeof value === 'object' && value !== null && !Array.isArray(value),
+    accepts: isOptionGroup,
     expected: 'an object: { HTTPS_PROXY, HTTP_PROXY, NO_PROXY }, or process.env',
     isSecret: true,
     values: '`process.env`, or `{ HTTPS_PROXY, HTTP_PROXY, NO_PROXY }`',

@@ -1,10 +1,9 @@
 import { type Severity, type SeverityName, severities } from '../accounting/severity.ts'
 import { invalidArgument, invalidOption } from '../errors.ts'
-import { ownProperties } from '../own-properties.ts'
+import { isOptionGroup, ownProperties } from '../own-properties.ts'
 import { isFunction } from './checks.ts'
 import { described, describedWord, kindOf, kindOfMistake, oneOf } from './described.ts'
 import { custom, type DefinitionsOf, word } from './option.ts'
-import { isOptionGroup } from './strict-object.ts'
 import { unknownOption } from './unknown-option.ts'
 
 /** Shares of events that are kept, by severity: 1 keeps every event, 0 none. A severity without a rate keeps every event. */

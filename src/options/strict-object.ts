@@ -1,12 +1,5 @@
 import * as v from 'valibot'
-import { ownProperties } from '../own-properties.ts'
-
-const groupTags = ['[object Object]', '[object Module]']
-
-/** True for an object with options as properties; false for an array, a Map, a promise and the like. */
-export function isOptionGroup(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && groupTags.includes(Object.prototype.toString.call(value))
-}
+import { isOptionGroup, ownProperties } from '../own-properties.ts'
 
 /**
  * As Valibot's `strictObject`, but for own properties only; the result inherits nothing.

@@ -10,6 +10,7 @@ type Misuse = any
 describe('an invalid option is refused with its name, the expectation and the value', () => {
   it.each([
     [null, 'startEmulator: options must be an object, not null'],
+    [Promise.resolve({}), 'startEmulator: options must be an object, not Promise { {} }'],
     [
       { prot: 1 },
       expect.stringMatching(/^startEmulator: options: there is no 'prot'; use one of host, .*mean port\?$/),
@@ -33,6 +34,10 @@ describe('an invalid option is refused with its name, the expectation and the va
     [{ orgs: [{ id: 'a' }, { id: 'a' }] }, "startEmulator: org and orgs must have different ids, not 'a' twice"],
     [{ enforce: 'all' }, "startEmulator: enforce must be true, false or an object, not 'all'"],
     [{ enforce: ['maxFields'] }, "startEmulator: enforce must be true, false or an object, not [ 'maxFields' ]"],
+    [
+      { enforce: new Set(['maxFields']) },
+      "startEmulator: enforce must be true, false or an object, not Set(1) { 'maxFields' }",
+    ],
     [
       { enforce: { maxUsers: true } },
       expect.stringMatching(/^startEmulator: enforce: there is no 'maxUsers'; use one of apiRate/),
@@ -184,6 +189,10 @@ describe('an invalid fault is refused when it is scripted', () => {
       "answerNext: answer: there is no 'header'; use one of status",
     ],
     [() => faults.answerNext(1, { status: 500, headers: 'a: b' }), "answerNext: headers must be an object, not 'a: b'"],
+    [
+      () => faults.answerNext(1, { status: 429, headers: new Headers() }),
+      'answerNext: headers must be an object, not Headers',
+    ],
     [() => faults.resetNext(1, 'later'), "resetNext: moment must be 'before-storing' or 'after-storing', not 'later'"],
     [() => faults.refuseEncodings('gzip'), "refuseEncodings: encodings must be a list, not 'gzip'"],
     [() => faults.refuseEncodings([1]), 'refuseEncodings: encodings[0] must be a non-empty string, not 1'],
