@@ -796,5 +796,6 @@ describe('invalid options', () => {
     const other = await import('../src/index.ts')
     const shipper = other.createShipper({ baseUrl: 'https://x.example', token: 't', dataset: 'd' }) as never
     expect(() => new LogferryTransport({ shipper })).toThrow(/; got one of another copy of logferry, which is /)
+    expect(() => new LogferryTransport(shipper)).toThrow(/given by its name: { shipper }; got the shipper itself$/)
   })
 })

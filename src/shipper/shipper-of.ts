@@ -18,7 +18,8 @@ export type ShipperOrOptions = { readonly shipper: Shipper } | (ShipperOptions &
  * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` if the options are no object, or are a shipper themselves
  */
 export function namedOptions<Options extends object>(given: Options | undefined): Partial<Options> {
-  if (given instanceof Shipper) throw invalidOption('shipper', 'given by its name: { shipper }', 'the shipper itself')
+  if (given instanceof Shipper || isLikeShipper(given))
+    throw invalidOption('shipper', 'given by its name: { shipper }', 'the shipper itself')
   return optionsOf(given)
 }
 
