@@ -89,6 +89,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
       'node-version',
       'own-properties',
       'stack-reserve',
+      'text/detached',
       'text/kind-of-thrown',
       'text/kind-of-value',
       'time',
