@@ -231,7 +231,7 @@ export class EventIndex implements EventIndexApi {
     return readEvents(
       {
         store: this.#store,
-        search: this.#search(request.q ?? ''),
+        search: this.#search({ q: request.q }),
         arrivals: this.#arrivals,
         newest: () => this.#newest,
         keptEvent: entry => this.#keptEvent(entry, entry.line),
@@ -289,7 +289,7 @@ export class EventIndex implements EventIndexApi {
   }
 
   trace({ id, limit }: { id: string; limit?: number | undefined }): Promise<TraceAnswer> {
-    return traceOf(this.entries('time'), this.#search(''), {
+    return traceOf(this.entries('time'), this.#search({}), {
       id,
       limit,
       keptEvent: entry => this.#keptEvent(entry, entry.line),
@@ -297,13 +297,12 @@ export class EventIndex implements EventIndexApi {
   }
 
   groups(request: GroupsRequest): Promise<GroupsAnswer> {
-    const { q = '', mark = 0 } = request
     const entries = this.entries('time').filter(isIn(request))
-    return groupsOf(entries, this.#search(q, mark), { ...request, nowMs: this.nowMs(), epoch: this.epoch })
+    return groupsOf(entries, this.#search(request), { ...request, nowMs: this.nowMs(), epoch: this.epoch })
   }
 
   facet(request: FacetRequest): Promise<FacetAnswer> {
-    return facetOf(this.entries('arrival').filter(isIn(request)), this.#search(request.q ?? ''), request)
+    return facetOf(this.entries('arrival').filter(isIn(request)), this.#search(request), request)
   }
 
   suggest({ q, at }: { q: string; at: number }): SuggestAnswer {
@@ -333,16 +332,18 @@ export class EventIndex implements EventIndexApi {
     }
   }
 
-  cost({ q = '', limit, monthlyLimit }: CostRequest): Promise<CostAnswer> {
+  cost(request: CostRequest): Promise<CostAnswer> {
+    const { limit, monthlyLimit } = request
     const bytesPerSecond = this.#rate.bytesPerSecond(this.nowMs(), this.#startedAt)
-    return costOf(this.entries('time'), this.#search(q), { limit, monthlyLimit, bytesPerSecond })
+    const entries = this.entries('time').filter(isIn(request))
+    return costOf(entries, this.#search(request), { limit, monthlyLimit, bytesPerSecond })
   }
 
   async *exportLines(request: ExportRequest): AsyncIterable<string> {
-    const { q = '', until = this.#newest, sort = 'time' } = request
+    const { until = this.#newest, sort = 'time' } = request
     const isSelected = isIn(request)
     const entries = this.entries(sort).filter(entry => entry.n <= until && isSelected(entry))
-    for await (const { matched } of this.#search(q).newestFirst(entries)) {
+    for await (const { matched } of this.#search(request).newestFirst(entries)) {
       for (const entry of matched) if (entry.isKept) yield entry.line
     }
   }
@@ -369,7 +370,7 @@ export class EventIndex implements EventIndexApi {
     }
   }
 
-  #search(q: string, mark = 0): Search {
+  #search({ q = '', mark = 0 }: Selection): Search {
     return new Search(q, { fields: this.knownFields, turns: this.turns, mark, nowMs: this.nowMs() })
   }
 }

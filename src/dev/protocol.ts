@@ -53,7 +53,7 @@ export const paths = {
   trace: '/dev/api/trace',
   /** `{ q, since, from, to, mark, limit }`; answers `GroupsAnswer`. */
   groups: '/dev/api/groups',
-  /** `{ q, since, from, to, field, limit }`; answers `FacetAnswer`: the values of one field among the matches. */
+  /** `{ q, since, from, to, mark, field, limit }`; answers `FacetAnswer`: the values of one field among the matches. */
   facet: '/dev/api/facet',
   /** `{ q, at }`: text and cursor; answers `SuggestAnswer`. */
   suggest: '/dev/api/suggest',
@@ -65,11 +65,11 @@ export const paths = {
   request: '/dev/api/request',
   /** `{ dataset, prefix, limit }`; answers `FieldsAnswer`. */
   fields: '/dev/api/fields',
-  /** `{ q, limit }`; answers `CostAnswer`. */
+  /** `{ q, since, from, to, mark, limit }`; answers `CostAnswer`. */
   cost: '/dev/api/cost',
   /** Answers `FaultsAnswer`. POST of a `FaultChange` starts or ends a fault, and answers the same. */
   faults: '/dev/api/faults',
-  /** `{ q, until, sort, since, from, to }`; answers NDJSON in the order of the list, each event as it was sent. */
+  /** `{ q, until, sort, since, from, to, mark }`; answers NDJSON in the order of the list, each event as it was sent. */
   export: '/dev/api/export',
   /** Answers `Summary`. */
   summary: '/dev/api/summary',

@@ -275,6 +275,32 @@ describe('the index', () => {
     for (const { q, events: count } of statements) expect(await linesOf(index, q)).toHaveLength(count)
   })
 
+  it.each([
+    ['has colors', { message: '\u001b[32mserver started\u001b[0m' }],
+    ['begins with a line break', { msg: '\n  ready on 3000' }],
+    ['begins with an invisible character', { message: '\ufeffready' }],
+    ['is no text', { message: { a: 1 } }],
+    ['is null', { message: null }],
+    ['is missing', { order: 17 }],
+  ])('finds the events of a statement whose message %s', async (_, event) => {
+    const index = newIndex()
+    index.add(arrived(event))
+    const { statements } = await index.cost({ monthlyLimit: null })
+    expect(await linesOf(index, statements[0]?.q ?? '')).toHaveLength(1)
+  })
+
+  it('knows what is new after a mark in every answer, and the time that was chosen', async () => {
+    const index = newIndex()
+    for (const n of [1, 2, 3]) index.add(arrived({ _time: time(n), message: 'tick', n }))
+    const selection = { q: 'is:new', mark: 1, to: nowMs + 2 }
+    const lines: string[] = []
+    for await (const line of index.exportLines(selection)) lines.push(line)
+    expect(lines.map(line => JSON.parse(line).n)).toEqual([2])
+    expect(await index.facet({ ...selection, field: 'n' })).toMatchObject({ values: [{ value: '2', count: 1 }] })
+    expect(await index.groups(selection)).toMatchObject({ groups: [{ count: 1 }] })
+    expect(await index.cost({ ...selection, monthlyLimit: null })).toMatchObject({ events: 1, to: nowMs + 2 })
+  })
+
   it('counts fields: types, values, and names that look like ids', () => {
     const index = newIndex()
     for (let at = 0; at < 200; at++) {

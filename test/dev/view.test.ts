@@ -277,6 +277,18 @@ describe('an open list', () => {
     expect(await view.change({ group: true, pinned: true })).toMatchObject({ matched: 2 })
   })
 
+  it('shows each event without a message as a row of its own, as such events have nothing in common', async () => {
+    const index = newIndex()
+    for (const event of [{ order: 17 }, { user: 'ann' }, { message: { a: 1 } }]) index.add(arrived(event))
+    const { matched, rows } = await completed(opened(index))
+    expect(matched).toBe(3)
+    expect(rows.map(({ message, repeats }) => [message, repeats])).toEqual([
+      ['message={…}', 1],
+      ['user=ann', 1],
+      ['order=17', 1],
+    ])
+  })
+
   it('counts by level without its clauses about levels, by dataset, by source and by time', async () => {
     const index = newIndex()
     for (const level of ['info', 'info', 'error', 'none']) {
@@ -355,7 +367,7 @@ describe('an open list', () => {
     view.onChange(() => told++)
     addAll(index, [{}, {}, {}])
     expect(told).toBe(1)
-    expect(view.frame()?.rows).toHaveLength(1)
+    expect(view.frame()?.rows).toHaveLength(3)
     expect(view.frame()).toBeUndefined()
     addAll(index, [{}])
     expect(told).toBe(2)

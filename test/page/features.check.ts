@@ -568,6 +568,18 @@ describe('the page', () => {
     expect(lines.map(line => JSON.parse(line).message)).toEqual(['payment timed out'])
   })
 
+  it('exports what is new after a mark, and counts the cost of the time that was chosen', async () => {
+    const { page } = tab
+    await tab.search('')
+    await page.goto(`${dev.url}/dev/events?mark=1&q=is:new`)
+    await tab.shows('token checked')
+    const address = await page.getByRole('link', { name: 'Export' }).getAttribute('href')
+    expect((await dev.raw(address ?? '')).body.trim().split('\n')).toHaveLength(messagesOfAll.length - 1)
+    await page.goto(`${dev.url}/dev/cost?to=0`)
+    await page.getByText('No event matches.').waitFor()
+    await page.goto(`${dev.url}/dev/events`)
+  })
+
   it('remembers the theme and other settings, and nothing that was logged', async () => {
     const { page } = tab
     await page.getByRole('button', { name: /^Theme/ }).click()

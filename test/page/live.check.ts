@@ -160,6 +160,14 @@ describe('a list', () => {
     await tab.shows('under the pointer')
   })
 
+  it('stands still under a pointer for seconds only, although the clock is set back meanwhile', async () => {
+    const { page } = tab
+    await page.locator('#list').hover({ position: { x: 300, y: 100 } })
+    await page.evaluate('{ const { now } = Date; Date.now = () => now() - 3_600_000 }')
+    await dev.ingest([{ level: 'info', message: 'under the pointer' }])
+    await tab.shows('under the pointer')
+  })
+
   it('tells what is new after a mark', async () => {
     const { page } = tab
     await tab.press('m')

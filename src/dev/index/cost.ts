@@ -1,5 +1,5 @@
 import { cutText } from '../cut-text.ts'
-import { eventOfLine } from '../event/candidate.ts'
+import { type EventObject, eventOfLine } from '../event/candidate.ts'
 import type { CountedName } from '../event/counted-names.ts'
 import type { Entry } from '../event/entry.ts'
 import { levelOfRank } from '../event/level-rank.ts'
@@ -60,17 +60,43 @@ export async function costOf(
     ...range,
     bytes,
     events,
-    statements: sorted.slice(0, Math.min(Math.max(limit, 1), maxLimit)).map(counted => ({
-      statement: counted.statement.name,
-      dataset: counted.dataset.name,
-      level: levelOfRank(counted.rank),
-      bytes: counted.bytes,
-      events: counted.events,
-      share: bytes === 0 ? 0 : counted.bytes / bytes,
-      heaviest: heaviestFields(counted.examples),
-      q: statementQuery(counted.statement.name, counted.dataset.name, levelOfRank(counted.rank)),
-    })),
+    statements: sorted.slice(0, Math.min(Math.max(limit, 1), maxLimit)).map(counted => {
+      const kind = {
+        statement: counted.statement.name,
+        dataset: counted.dataset.name,
+        level: levelOfRank(counted.rank),
+      }
+      const examples = exampleEvents(counted.examples)
+      return {
+        ...kind,
+        bytes: counted.bytes,
+        events: counted.events,
+        share: bytes === 0 ? 0 : counted.bytes / bytes,
+        heaviest: heaviestFields(examples),
+        q: statementQuery(
+          kind,
+          examples.map(({ event }) => event),
+        ),
+      }
+    }),
   }
+}
+
+/** An event of a statement, and the length of its line. */
+interface Example {
+  readonly event: EventObject
+  readonly chars: number
+}
+
+function exampleEvents(entries: readonly Entry[]): Example[] {
+  const examples: Example[] = []
+  let total = 0
+  for (const { line } of entries) {
+    if (total + line.length > maxExampleChars && total > 0) break
+    total += line.length
+    examples.push({ event: eventOfLine(line), chars: line.length })
+  }
+  return examples
 }
 
 function countedOf(byStatement: Map<CountedName, Counted[]>, { statement, dataset, rank }: Entry): Counted | undefined {
@@ -85,13 +111,11 @@ function countedOf(byStatement: Map<CountedName, Counted[]>, { statement, datase
 }
 
 /** Returns the fields that take most of the examples' bytes: fields of the event, and those one level below. */
-function heaviestFields(examples: readonly Entry[]): { path: string; share: number }[] {
+function heaviestFields(examples: readonly Example[]): { path: string; share: number }[] {
   const sizes = new Map<string, number>()
   let total = 0
-  for (const { line } of examples) {
-    if (total + line.length > maxExampleChars && total > 0) break
-    total += line.length
-    const event = eventOfLine(line)
+  for (const { event, chars } of examples) {
+    total += chars
     for (const name in event) {
       if (!Object.hasOwn(event, name)) continue
       const value = event[name]

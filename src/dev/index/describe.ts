@@ -1,5 +1,5 @@
 import { mark } from '../event/entry.ts'
-import { eventStatement } from '../event/event-statement.ts'
+import { eventStatement, noMessage } from '../event/event-statement.ts'
 import { maxBehindMs, orderingTime } from '../event/event-time.ts'
 import { levelRank, noRank } from '../event/level-rank.ts'
 import type { ArrivedEvent } from './index-api.ts'
@@ -28,7 +28,7 @@ export function describe({ event, receivedAt, duplicate }: ArrivedEvent, newestA
 
 /** Describes an event that cannot be read. */
 export function undescribed({ receivedAt }: ArrivedEvent): Described {
-  return { at: receivedAt, rank: noRank, marks: mark.noTime, skewMs: 0, statement: '[no message]' }
+  return { at: receivedAt, rank: noRank, marks: mark.noTime, skewMs: 0, statement: noMessage }
 }
 
 /** True if the shipper has cut the event: see `record/cut-to-fit.ts`. */

@@ -99,6 +99,8 @@ export const maxViews = 16
 /** Which events an answer covers: those that a query matches, of some arrivals and a time. */
 export interface Selection {
   readonly q?: string | undefined
+  /** Arrival number from which on events are new, for the query; 0 for none. */
+  readonly mark?: number | undefined
   /** Only events that arrived after this number. */
   readonly since?: number | undefined
   readonly from?: number | null | undefined
@@ -106,7 +108,6 @@ export interface Selection {
 }
 
 export interface GroupsRequest extends Selection {
-  readonly mark?: number | undefined
   readonly limit?: number | undefined
 }
 
@@ -118,8 +119,7 @@ export interface FieldsRequest {
   readonly maxFields: number | null
 }
 
-export interface CostRequest {
-  readonly q?: string | undefined
+export interface CostRequest extends Selection {
   readonly limit?: number | undefined
   /** Allowance of the license, in bytes, or `null`: the index does not know it. */
   readonly monthlyLimit: number | null

@@ -1,4 +1,5 @@
 import type { Entry } from '../event/entry.ts'
+import { noMessage } from '../event/event-statement.ts'
 
 /** One row of a list: a run of neighbors, the newest first. */
 export interface Run {
@@ -10,9 +11,13 @@ export interface Run {
   readonly since: number
 }
 
-/** True if two neighbors repeat each other, and may be one row. */
-export function isRepeat(one: Entry, other: Entry): boolean {
-  return one.statement === other.statement && one.rank === other.rank && one.dataset === other.dataset
+/**
+ * True if two neighbors repeat each other, and may be one row. Events without a message may have nothing in common, so
+ * that one row would hide the others.
+ */
+export function isRepeat({ statement, rank, dataset }: Entry, other: Entry): boolean {
+  if (statement !== other.statement || rank !== other.rank || dataset !== other.dataset) return false
+  return statement.name !== noMessage
 }
 
 /**

@@ -7,6 +7,7 @@ import { count } from './format.ts'
 import { escapeUnseen } from './json-nodes.ts'
 import { isError } from './levels.ts'
 import type { PageControl } from './page-control.ts'
+import { allEvents } from './place.ts'
 import { windowRows } from './row-windows.ts'
 
 /** Windows that a search for the next error looks through. */
@@ -228,10 +229,8 @@ export class Actions {
   /** Shows all events around one, without the filter. */
   showContext(at: number, n: number): void {
     this.#control.visit({
-      screen: 'events',
-      id: '',
+      ...allEvents,
       q: '',
-      since: 0,
       from: Math.floor(at - contextMs),
       to: Math.ceil(at + contextMs),
       sel: n,
@@ -307,9 +306,9 @@ export class Actions {
 
   /** The address of all matches as NDJSON. */
   exportAddress(): string {
-    const { q, since, from, to, sort } = this.#state.place
+    const { q, since, from, to, mark, sort } = this.#state.place
     const until = this.#state.mode.kind === 'pinned' ? this.#control.rows.until : undefined
-    return paths.export + queryString({ q, since, from, to, sort, until })
+    return paths.export + queryString({ q, since, from, to, mark, sort, until })
   }
 
   /** Saves the rows that only this page still has. */

@@ -19,9 +19,13 @@ const heavyField = 0.5
 
 export function CostScreen({ state }: Props) {
   const { control } = usePage()
-  const { q } = state.place
+  const { q, since, mark, from, to } = state.place
   const { settings } = state
-  const { answer, error } = useAnswer(signal => api.cost({ q, limit: maxStatements }, signal), [q], refreshMs)
+  const { answer, error } = useAnswer(
+    signal => api.cost({ q, since, mark, from, to, limit: maxStatements }, signal),
+    [q, since, mark, from, to],
+    refreshMs,
+  )
   if (answer === undefined) {
     return (
       <main class="screen" id="main">
@@ -34,6 +38,7 @@ export function CostScreen({ state }: Props) {
     control.saveSettings({ ...settings, cost: { ...settings.cost, ...change } })
   const { bytesPerSecond, monthlyBytes, monthlyLimit } = answer
   const projected = monthlyBytes * instances * (hours / 24)
+  const isFiltered = q.trim() !== '' || since !== 0 || from !== null || to !== null
   return (
     <main class="screen" id="main">
       <header class="screen-head">
@@ -74,9 +79,9 @@ export function CostScreen({ state }: Props) {
         </p>
       </header>
       {answer.statements.length === 0 ? (
-        <Plain title={answer.events === 0 ? 'No event has arrived yet.' : 'No event matches.'} />
+        <Plain title={state.kept === 0 ? 'No event has arrived yet.' : 'No event matches.'} />
       ) : (
-        <Statements answer={answer} monthlyBytes={q.trim() === '' ? projected : 0} />
+        <Statements answer={answer} monthlyBytes={isFiltered ? 0 : projected} />
       )}
     </main>
   )

@@ -99,10 +99,10 @@ function plainValue({ value, count }: { value: string; count: number }): FacetVa
 
 function LoadedFacet({ state, field }: Props & { field: string }) {
   const { control } = usePage()
-  const { q, since, from, to } = state.place
+  const { q, since, mark, from, to } = state.place
   const { answer, error } = useAnswer(
-    signal => api.facet({ q, since, from, to, field, limit: maxValues }, signal),
-    [q, since, from, to, field],
+    signal => api.facet({ q, since, mark, from, to, field, limit: maxValues }, signal),
+    [q, since, mark, from, to, field],
     refreshMs,
   )
   const remove = () => {

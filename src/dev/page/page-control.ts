@@ -230,14 +230,14 @@ export class PageControl {
   /** Keeps the list still for a moment, so that no row slips away from under the pointer. */
   hold(): void {
     if (this.store.state.mode.kind !== 'following') return
-    this.#heldUntil = Date.now() + holdMs
+    this.#heldUntil = performance.now() + holdMs // the clock of the machine may be set back meanwhile
     if (this.#holdTimer !== 0) return
     this.store.set({ isHeld: true })
     this.#holdTimer = setTimeout(() => this.#endHold(), holdMs)
   }
 
   #endHold(): void {
-    const leftMs = this.#heldUntil - Date.now()
+    const leftMs = this.#heldUntil - performance.now()
     if (leftMs > 0) {
       this.#holdTimer = setTimeout(() => this.#endHold(), leftMs)
       return

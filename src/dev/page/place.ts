@@ -43,6 +43,16 @@ export const home: Place = {
   lines: 1,
 }
 
+/** The list with nothing left out but by its query. */
+export const allEvents = {
+  screen: 'events',
+  id: '',
+  since: 0,
+  from: null,
+  to: null,
+  sel: 0,
+} as const satisfies Partial<Place>
+
 const maxColumns = 12
 const maxColumnChars = 512
 /** Maximum number of clauses that are switched off. */
@@ -59,8 +69,8 @@ export function placeOf(url: URL): Place {
     off: query.getAll('off').slice(0, maxOff),
     sort: query.get('sort') === 'arrival' ? 'arrival' : ('time' satisfies Sort),
     since: wholeNumber(query.get('since')) ?? 0,
-    from: wholeNumber(query.get('from')),
-    to: wholeNumber(query.get('to')),
+    from: timeIn(query.get('from')),
+    to: timeIn(query.get('to')),
     group: query.get('group') !== '0',
     columns: splitAtCommas(query.get('cols') ?? '')
       .filter(path => path.length <= maxColumnChars)
@@ -82,8 +92,8 @@ export function addressOf(place: Place): string {
   for (const clause of place.off) add('off', clause)
   add('sort', place.sort === 'arrival' ? 'arrival' : null)
   add('since', place.since)
-  add('from', place.from)
-  add('to', place.to)
+  add('from', place.from === null ? null : String(place.from))
+  add('to', place.to === null ? null : String(place.to))
   if (!place.group) query.push('group=0')
   add('cols', joinedWithCommas(place.columns))
   add('mark', place.mark)
@@ -120,4 +130,9 @@ function decoded(part: string): string {
 
 function wholeNumber(text: string | null): number | null {
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null
+}
+
+/** A time before 1970 is a negative number. */
+function timeIn(text: string | null): number | null {
+  return text !== null && /^-?\d{1,15}$/.test(text) ? Number(text) : null
 }

@@ -6,6 +6,7 @@ import { bytes, count, duration, plural, timeOf } from './format.ts'
 import { LongText } from './json-tree.tsx'
 import { type Props, useAnswer } from './page-context.ts'
 import { Go, Plain, Text } from './parts.tsx'
+import { allEvents } from './place.ts'
 import { Table, type TableColumn } from './table.tsx'
 
 const pageSize = 100
@@ -184,7 +185,7 @@ function OpenRequest({ n }: { n: number }) {
         <Go class="button" place={{ screen: 'requests', id: '' }}>
           Close
         </Go>
-        <Go class="button" place={{ screen: 'events', id: '', q: `request:${n}`, from: null, to: null, sel: 0 }}>
+        <Go class="button" place={{ ...allEvents, q: `request:${n}` }}>
           Its events
         </Go>
       </header>

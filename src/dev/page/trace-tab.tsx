@@ -6,6 +6,7 @@ import { clockTime, count, duration, percent, plural } from './format.ts'
 import { escapeUnseen } from './json-nodes.ts'
 import { type Props, useAnswer, usePage } from './page-context.ts'
 import { Bar, Go, LevelLabel, Plain, Text } from './parts.tsx'
+import { allEvents } from './place.ts'
 import { Table, type TableColumn } from './table.tsx'
 
 const maxEvents = 500
@@ -51,10 +52,7 @@ function Trace({ trace }: { trace: TraceAnswer }) {
           )}
           {all > events.length && ` · the first ${count(events.length)} are shown`}
         </p>
-        <Go
-          class="button"
-          place={{ screen: 'events', id: '', q: `trace_id:${JSON.stringify(traceId)}`, from: null, to: null, sel: 0 }}
-        >
+        <Go class="button" place={{ ...allEvents, q: `trace_id:${JSON.stringify(traceId)}` }}>
           Show in Events
         </Go>
         <button type="button" onClick={() => void copy()}>

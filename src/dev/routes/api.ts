@@ -194,7 +194,6 @@ function routesOf(deps: ApiDeps): Record<keyof typeof paths, Route> {
       get: ({ parameters }) =>
         index.groups({
           ...selectionOf(parameters),
-          mark: parameters.integer('mark', 0, maxArrival),
           limit: parameters.integer('limit', 1, maxEvents),
         }),
     },
@@ -240,7 +239,7 @@ function routesOf(deps: ApiDeps): Record<keyof typeof paths, Route> {
     cost: {
       get: ({ parameters }) =>
         index.cost({
-          q: parameters.text('q'),
+          ...selectionOf(parameters),
           limit: parameters.integer('limit', 1, maxEvents),
           monthlyLimit: license.monthlyBytes,
         }),
@@ -319,6 +318,7 @@ async function* redacted(lines: AsyncIterable<string>, redact: (text: string) =>
 function selectionOf(parameters: Parameters): Selection {
   return {
     q: parameters.text('q'),
+    mark: parameters.integer('mark', 0, maxArrival),
     since: parameters.integer('since', 0, maxArrival),
     from: parameters.number('from'),
     to: parameters.number('to'),
