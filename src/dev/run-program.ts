@@ -1,4 +1,5 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { constants } from 'node:os'
 import { setImmediate } from '../time.ts'
 import { defaultDataset } from './dev-service.ts'
@@ -30,7 +31,14 @@ export function runProgram(
   onProblem: (message: string) => void,
 ): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>()
-  const child = spawn(command, args, { stdio: 'inherit', env: programEnvironment(process.env, target) })
+  let child: ChildProcess
+  try {
+    child = spawn(command, args, { stdio: 'inherit', env: programEnvironment(process.env, target) })
+  } catch (error) {
+    // Only the most frequent errors are events of the child.
+    onProblem(`cannot run ${command}: ${reasonOf(command, error as NodeJS.ErrnoException)}`)
+    return Promise.resolve(notExecutable)
+  }
   // Any of them may be redirected: `logferry dev -- ./import < orders.csv`.
   const hasTerminal = [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY)
   const forward = (signal: NodeJS.Signals): void => {
@@ -39,7 +47,7 @@ export function runProgram(
   for (const signal of signalsHere()) process.on(signal, forward)
   child.once('error', (error: NodeJS.ErrnoException) => {
     if (child.pid !== undefined) return // a signal could not be sent
-    onProblem(`cannot run ${command}: ${reasonOf(error)}`)
+    onProblem(`cannot run ${command}: ${reasonOf(command, error)}`)
     resolve(error.code === 'ENOENT' ? notFound : notExecutable)
   })
   child.once('exit', (code, signal) => {
@@ -53,8 +61,14 @@ export function runProgram(
   })
 }
 
-function reasonOf({ code, message }: NodeJS.ErrnoException): string {
-  if (code === 'ENOENT') return 'command not found'
+function reasonOf(command: string, { code, message }: NodeJS.ErrnoException): string {
+  if (code === 'ENOENT') {
+    return command.includes('/') && existsSync(command)
+      ? 'the program that its first line names was not found. Correct the line, or name the program that runs the file.'
+      : 'command not found'
+  }
+  if (code === 'ENOTDIR') return 'a part of the path is a file (ENOTDIR). Check the path.'
+  if (code === 'E2BIG') return 'its arguments and environment are too long (E2BIG)'
   if (code === 'EACCES') return 'it may not be executed (EACCES). Name the program that runs the file, such as node.'
   return message
 }

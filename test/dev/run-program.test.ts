@@ -108,6 +108,17 @@ describe('logferry dev -- program', () => {
     expect(directory.stderr).toContain(
       `cannot run ${home}: it may not be executed (EACCES). Name the program that runs`,
     )
+    const inFile = await logferry(['dev', '--port', '0', '--', `${process.execPath}/x`], environment)
+    expect(inFile.code).toBe(126)
+    expect(inFile.stderr).toContain('a part of the path is a file (ENOTDIR). Check the path.')
+  })
+
+  it('says so if a script names a program that does not exist', async () => {
+    const script = join(home, 'script.sh')
+    writeFileSync(script, '#!/no/such/sh\r\n', { mode: 0o755 })
+    const { code, stderr } = await logferry(['dev', '--port', '0', '--', script], environment)
+    expect(code).toBe(127)
+    expect(stderr).toContain(`cannot run ${script}: the program that its first line names was not found.`)
   })
 
   it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('passes %s on, and waits for the program', async signal => {

@@ -131,6 +131,20 @@ describe('--save and --load', () => {
     expect(events[4]).toMatchObject({ receivedAt: 2, message: 'reordered' })
   })
 
+  it('begin a line of their own in a file whose last line has no end', async () => {
+    const file = join(directory, 'open.ndjson')
+    writeFileSync(file, '{"message":"without an end"}')
+    {
+      await using dev = await startDev(['--save', file])
+      await dev.ingest([{ message: 'saved' }])
+      await dev.process.end('SIGTERM')
+    }
+    await using dev = await startDev(['--load', file])
+    await dev.process.until(/2 events were loaded\./)
+    const { events } = await dev.events({ order: 'asc', after: 0 })
+    expect(events.map(({ message }) => message)).toEqual(['without an end', 'saved'])
+  })
+
   it('save every event that has arrived when the reader of --tail ends', async () => {
     const file = join(directory, 'unread.ndjson')
     const state = { HOME: directory, XDG_STATE_HOME: directory }

@@ -1,8 +1,11 @@
 import { once } from 'node:events'
 import { createWriteStream, type WriteStream } from 'node:fs'
+import { open, stat } from 'node:fs/promises'
 
 /** Maximum bytes that wait for the disk. Events beyond them are not saved, and counted. */
 const maxWaitingBytes = 67_108_864
+
+const newline = 0x0a
 
 /** Maximum length of the name of a dataset in a file, in characters. */
 const maxDatasetChars = 1000
@@ -38,7 +41,9 @@ export class SnapshotFile {
   static async open(path: string, onProblem: (message: string) => void): Promise<SnapshotFile> {
     const stream = createWriteStream(path, { flags: 'a', mode: 0o600 })
     await once(stream, 'open')
-    return new SnapshotFile(stream, onProblem)
+    const file = new SnapshotFile(stream, onProblem)
+    if (await hasOpenLine(path)) stream.write('\n')
+    return file
   }
 
   write(events: readonly SavedEvent[]): void {
@@ -59,6 +64,23 @@ export class SnapshotFile {
       await ended
     }
     return this.#unsaved
+  }
+}
+
+/** True if the last line of a file has no end: a run was killed while it wrote, or people have written the file. */
+async function hasOpenLine(path: string): Promise<boolean> {
+  try {
+    const stats = await stat(path)
+    if (!stats.isFile() || stats.size === 0) return false
+    const file = await open(path)
+    try {
+      const { buffer, bytesRead } = await file.read({ position: stats.size - 1, length: 1 })
+      return bytesRead === 1 && buffer[0] !== newline
+    } finally {
+      await file.close()
+    }
+  } catch {
+    return false // the file may be written, but not be read
   }
 }
 
