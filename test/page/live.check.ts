@@ -239,6 +239,16 @@ describe('a list', () => {
 })
 
 /** Each of these tests has a service and a tab of its own. */
+it('a list that is longer than a browser has room for says so, and its cursor stays on the screen', async () => {
+  await using dev = await startDev(['--max-events', '260000', '--max-bytes', '512MiB'])
+  for (let round = 0; round < 26; round++) await dev.ingest(numbered(10_000))
+  await using tab = await openTab(browser, dev, 'events?group=0&rows=3')
+  await tab.page.getByText('1,936 older rows have no room here').waitFor()
+  await tab.press('j', 'G')
+  const selected = tab.page.locator('.row[aria-selected="true"]:visible', { hasText: 'event' })
+  await eventually(() => selected.getAttribute('aria-rowindex')).toBe('258065')
+})
+
 describe.concurrent('trouble', () => {
   it('with a slow answer does not show an event whose row the reader has left', async () => {
     await using dev = await startDev()

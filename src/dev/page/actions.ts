@@ -3,6 +3,7 @@ import { type EditRequest, type EventDetail, type Level, paths, type Row, type S
 import { api, queryString } from './api.ts'
 import { copyText, saveText } from './clipboard.ts'
 import { cellValue, columnsOf } from './columns.ts'
+import { rowsWithRoom } from './event-list.ts'
 import { count } from './format.ts'
 import { escapeUnseen } from './json-nodes.ts'
 import { isError } from './levels.ts'
@@ -82,6 +83,10 @@ export class Actions {
 
   // The list
 
+  get #rowCount(): number {
+    return rowsWithRoom(this.#control.rows.matched, this.#state.place.lines)
+  }
+
   /** Moves the cursor by so many rows. */
   move(by: number): void {
     const { cursor } = this.#state
@@ -89,7 +94,7 @@ export class Actions {
   }
 
   moveTo(rank: number): void {
-    const last = this.#control.rows.matched - 1
+    const last = this.#rowCount - 1
     if (last < 0) return
     this.#control.pin()
     const { cursor, place } = this.#state
@@ -136,7 +141,7 @@ export class Actions {
     const { cursor } = this.#state
     await this.#control.attempt(async () => {
       let rank = cursor === null ? (step > 0 ? 0 : -1) : cursor.rank + step
-      for (let windows = 0; windows < maxSearchedWindows && rank >= 0 && rank < rows.matched; windows++) {
+      for (let windows = 0; windows < maxSearchedWindows && rank >= 0 && rank < this.#rowCount; windows++) {
         const start = rank - (rank % windowRows)
         const window = await rows.rowsFrom(start, search.signal)
         if (search.signal.aborted) return
@@ -146,7 +151,7 @@ export class Actions {
         }
         if (window.length === 0) break
       }
-      const isEnd = rank < 0 || rank >= rows.matched
+      const isEnd = rank < 0 || rank >= this.#rowCount
       const searched = count(maxSearchedWindows * windowRows)
       const way = step > 0 ? 'below' : 'above'
       this.#control.toast(isEnd ? `No ${what} ${way}.` : `No ${what} in the next ${searched} rows.`)

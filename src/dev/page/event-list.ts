@@ -16,6 +16,11 @@ const overscan = 8
 /** Browsers place nothing beyond about 17 million pixels. */
 const maxHeight = 16_000_000
 
+/** Number of rows that the list has room for, of those of a result. */
+export function rowsWithRoom(matched: number, lines: 1 | 3): number {
+  return Math.min(matched, Math.floor(maxHeight / rowHeights[lines]))
+}
+
 export class EventList {
   readonly #control: PageControl
   readonly #grid: HTMLElement
@@ -177,7 +182,7 @@ export class EventList {
 
   /** Makes room for the rows of the present result. Returns their number. */
   #setHeight(): number {
-    const shownRows = Math.min(this.#control.rows.matched, Math.floor(maxHeight / this.#rowHeight))
+    const shownRows = rowsWithRoom(this.#control.rows.matched, this.#lines)
     this.#space.style.height = `${shownRows * this.#rowHeight}px`
     return shownRows
   }

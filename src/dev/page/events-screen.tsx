@@ -4,7 +4,7 @@ import { Chart } from './chart.tsx'
 import { cellValue, columnsOf } from './columns.ts'
 import { EmptyState, NoMatch } from './empty-state.tsx'
 import { DetailPanel } from './event-detail.tsx'
-import { EventList, listLabel } from './event-list.ts'
+import { EventList, listLabel, rowsWithRoom } from './event-list.ts'
 import { Facets } from './facets.tsx'
 import { age, count, plural } from './format.ts'
 import { type Props, usePage } from './page-context.ts'
@@ -176,18 +176,21 @@ function Pill({ state }: Props) {
 }
 
 function Footer({ state }: Props) {
-  const { forgotten, tick } = state
+  const { forgotten, tick, matched, place } = state
+  const withoutRoom = matched - rowsWithRoom(matched, place.lines)
+  const parts = [
+    withoutRoom > 0 &&
+      `${plural(withoutRoom, 'older row has', 'older rows have')} no room here: filter, or choose a time`,
+    forgotten > 0 && `forgotten ${count(forgotten)}`,
+    (tick?.refusedRequests ?? 0) > 0 && `${plural(tick?.refusedRequests ?? 0, 'request')} refused`,
+  ]
   return (
     <footer class="foot">
       <span class="keys-line">
         <kbd>j</kbd>/<kbd>k</kbd> move · <kbd>Enter</kbd> open · <kbd>t</kbd> trace · <kbd>x</kbd> exclude ·{' '}
         <kbd>m</kbd> mark · <kbd>?</kbd> keys
       </span>
-      <span>
-        {forgotten > 0 && `forgotten ${count(forgotten)}`}
-        {forgotten > 0 && (tick?.refusedRequests ?? 0) > 0 && ' · '}
-        {(tick?.refusedRequests ?? 0) > 0 && `${plural(tick?.refusedRequests ?? 0, 'request')} refused`}
-      </span>
+      <span>{parts.filter(part => part !== false).join(' · ')}</span>
     </footer>
   )
 }
