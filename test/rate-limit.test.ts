@@ -85,6 +85,20 @@ describe.concurrent('a service that refuses all requests for seconds without Ret
 })
 
 describe.concurrent('a service that tells nothing of its limit but 429', () => {
+  it('delays close() by a second or two if it refuses one request of a hundred, which arrives later', async () => {
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (request.index === 3) request.answer('429 Too Many Requests')
+      else request.take()
+    })
+    const shipper = createShipper({ baseUrl: server.url, token: 't', dataset })
+    for (let n = 0; n < 100; n++) shipper.ship({ n, of: n })
+    const startedMs = performance.now()
+    expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+    expect(performance.now() - startedMs).toBeLessThan(5000)
+    expect(new Set(server.numbers).size).toBe(100)
+  })
+
   it('takes the events logged after close(), although the deadline of close() has passed', async () => {
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return

@@ -109,6 +109,11 @@ const maxEarlyStarts = 4
 const lastRequestMs = 250
 /** Minimum rate before the deadline while requests are refused, in requests per second. */
 const urgentPerSecond = 2.5
+/**
+ * Number of accepted answers in a row after which a 429 before the deadline no longer holds requests back: after the first such
+ * 429, and the factor for each further one.
+ */
+const acceptedBeforeDeadline = { first: 4, factor: 4 }
 
 /** The rate of a process, as it tells the others on its machine. */
 export interface SharedRate extends Answers {
@@ -197,8 +202,11 @@ export class RateLimiter {
   #endMs = Number.NEGATIVE_INFINITY
   /** Number of requests that may still start early for the deadline. */
   #earlyStarts = 0
-  /** Time of the last 429 before the deadline was set. */
+  /** Time of the last 429 that does not count until the deadline. */
   #throttledBeforeMs = Number.NEGATIVE_INFINITY
+  /** Number of accepted answers in a row after which the last 429 does not count until the deadline, either. */
+  #acceptedUntilForgotten = 0
+  #acceptedInARow = 0
   #lastStartMs = Number.NEGATIVE_INFINITY
   /** Start of the last request of any kind, limited or not. */
   #lastRequestMs = Number.NEGATIVE_INFINITY
@@ -287,15 +295,16 @@ export class RateLimiter {
   }
 
   /**
-   * Lets requests start as soon as they may, whatever 429s have taught until now. `endMs` is the deadline. A few
-   * requests that would have to wait beyond the deadline start early, because too many requests are better than lost
-   * events.
+   * Lets requests start as soon as they may, whatever 429s have taught until now. After a 429 from now on, they wait until some
+   * have been accepted. `endMs` is the deadline. A few requests that would have to wait beyond the deadline start early, because
+   * too many requests are better than lost events.
    */
   setDeadline(endMs: number): void {
     this.#throttledBeforeMs = this.#throttledAtMs
     this.#endMs = endMs
     this.#dueMs = Math.min(this.#dueMs, this.#lastRequestMs)
     this.#earlyStarts = maxEarlyStarts
+    this.#acceptedUntilForgotten = acceptedBeforeDeadline.first
   }
 
   /** Forgets the deadline, because nothing waits for it any more. */
@@ -350,13 +359,22 @@ export class RateLimiter {
     // A 429 of a gateway knows nothing of the limit.
     if (!answer.throttled || tellsRemaining) this.#learned.headersTellRemaining = tellsRemaining
     const isNews = startedMs > this.#throttledAtMs // false if the request was already in flight at the last 429
+    this.#acceptedInARow = answer.throttled ? 0 : this.#acceptedInARow + 1
     if (answer.throttled) {
       this.#wait(nowMs, answer)
       if (isNews) this.#slowDown(nowMs)
       return
     }
     if (isNews) this.#learned.onAccepted(nowMs, isMostlyFree(answer))
+    if (nowMs < this.#endMs) this.#forgetBeforeDeadline()
     this.#applyRemaining(nowMs, answer, isNews)
+  }
+
+  #forgetBeforeDeadline(): void {
+    const isForgotten = this.#throttledBeforeMs === this.#throttledAtMs
+    if (isForgotten || this.#acceptedInARow < this.#acceptedUntilForgotten) return
+    this.#throttledBeforeMs = this.#throttledAtMs
+    this.#acceptedUntilForgotten *= acceptedBeforeDeadline.factor
   }
 
   /** Returns the rate in force, and the reason for it. */

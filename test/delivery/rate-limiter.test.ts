@@ -654,6 +654,24 @@ describe('before the end of the process', () => {
     expect(pace.notBeforeMs(3010)).toBeLessThanOrEqual(3010)
   })
 
+  it('a later 429 holds requests back until four have been accepted, and one after that until sixteen have been', () => {
+    const pace = throttledOnce()
+    pace.setDeadline(60_000)
+    let nowMs = 3010
+    const acceptedUntilFree = () => {
+      pace.onStart(nowMs)
+      pace.onAnswer(nowMs, refused)
+      for (let count = 0; ; count++) {
+        if (pace.notBeforeMs(nowMs) <= nowMs) return count
+        nowMs = pace.notBeforeMs(nowMs) + 1
+        pace.onStart(nowMs)
+        nowMs += 5
+        pace.onAnswer(nowMs, accepted)
+      }
+    }
+    expect([acceptedUntilFree(), acceptedUntilFree()]).toEqual([4, 16])
+  })
+
   it('the rate of the license holds requests back', () => {
     const pace = throttledOnce(1)
     pace.setDeadline(13_000)
