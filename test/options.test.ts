@@ -446,6 +446,7 @@ describe('invalid options throw when the shipper is made', () => {
       'RangeError',
     ],
     ['a token in quotes, as of an .env file', { ...good, token: '"abc"' }, 'token', /quotes around it/, 'RangeError'],
+    ['a dataset in quotes', { ...good, dataset: '"app"' }, 'dataset', /no quotes around it/, 'RangeError'],
     ['an id in quotes', { ...good, orgId: "'acme'" }, 'orgId', /quotes around it/, 'RangeError'],
     ['a query', { ...good, baseUrl: 'https://logs.example/?a=1' }, 'baseUrl', /without a query/, 'RangeError'],
     [

@@ -55,7 +55,7 @@ function isNotOwn(name: string): boolean {
 }
 
 /** Some readers of `.env` files, such as Docker's, keep the quotes around a value. */
-function isUnquoted(text: string): boolean {
+export function isUnquoted(text: string): boolean {
   return !/^(["']).*\1$/.test(text)
 }
 

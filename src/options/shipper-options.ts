@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os'
 import { type Encoding, encodings } from '../http/encodings.ts'
 import { type AccountingOptions, accountingOptions } from './accounting-options.ts'
-import { isFunction, TimeFieldSchema } from './checks.ts'
+import { isFunction, isUnquoted, TimeFieldSchema } from './checks.ts'
 import { isDatasetName } from './dataset-name.ts'
 import { type FieldsOptions, fieldsOptions } from './fields-options.ts'
 import { type LimitsOptions, limitsOptions } from './limits-options.ts'
@@ -286,7 +286,7 @@ const MiB = 1_048_576
 export const maxUnlimitedBatchBytes = 4 * MiB
 
 export const expectedDataset =
-  'a dataset name (1 to 1024 characters, no control characters, not "." or "..") or a function that returns one'
+  'a dataset name (1 to 1024 characters, no control characters, no quotes around it, not "." or "..") or a function that returns one'
 
 /** Minimum of `maxEventBytes`. */
 export const minEventBytes = 512
@@ -322,7 +322,7 @@ export const shipperOptions = {
   ...accountingOptions,
   ...usageOptions,
   dataset: custom({
-    accepts: value => isFunction(value) || isDatasetName(value),
+    accepts: value => isFunction(value) || (isDatasetName(value) && isUnquoted(value)),
     hasType: value => isFunction(value) || typeof value === 'string',
     expected: expectedDataset,
     env: 'LOGFERRY_DATASET',
