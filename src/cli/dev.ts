@@ -239,7 +239,8 @@ Other programs that use OpenTelemetry:
   export OTEL_EXPORTER_OTLP_ENDPOINT=${url}
   export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf
 
-In a terminal: logferry tail. For coding agents: logferry mcp --url ${url}
+In a terminal: logferry tail --url ${url}
+For coding agents: logferry mcp --url ${url}
 
 Press Ctrl-C to stop.
 `

@@ -24,6 +24,13 @@ describe('logferry dev --tail', () => {
     expect(dev.process.stderr()).toContain('Events received: 1')
   })
 
+  it('has its own address in the commands that it names, whatever LOGFERRY_URL another terminal has', async () => {
+    await using dev = await startDev()
+    for (const command of ['tail', 'mcp']) {
+      expect(dev.process.stdout()).toContain(`logferry ${command} --url ${dev.url}\n`)
+    }
+  })
+
   it('prints the last events of a program before it ends with it', async () => {
     const script = `fetch(process.env.LOGFERRY_URL + '/v1/datasets/d/ingest', { method: 'POST', body: '[{"message":"last words"}]', headers: {
       authorization: 'Bearer ' + process.env.LOGFERRY_TOKEN, 'content-type': 'application/json' } })`
