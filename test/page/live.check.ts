@@ -337,9 +337,12 @@ describe.concurrent('trouble', () => {
   it('of too many open pages is told, and ends when one of them closes', async () => {
     await using dev = await startDev()
     await dev.ingest([{ message: 'before' }])
-    const others = await Promise.all(Array.from({ length: 16 }, () => dev.live()))
-    // A stream that is not read may be closed when memory is collected.
-    for (const other of others) await other.next('hello')
+    const opened = async () => {
+      const other = await dev.live()
+      await other.next('hello') // at once: a stream that is not read may be closed when memory is collected
+      return other
+    }
+    const others = await Promise.all(Array.from({ length: 16 }, opened))
     await using tab = await openTab(browser, dev)
     await tab.page.getByText('Too many pages are open; close one of them', { exact: false }).waitFor()
     for (const other of others) await other[Symbol.asyncDispose]()
