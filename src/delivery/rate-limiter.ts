@@ -107,13 +107,11 @@ const earlierTurn = { fromIntervalMs: 15_000, part: 0.43, maxRefusals: 2, maxRef
 const maxEarlyStarts = 4
 /** Time that the last request before the deadline needs, in milliseconds. */
 const lastRequestMs = 250
-/** Minimum rate before the deadline while requests are refused, in requests per second. */
-const urgentPerSecond = 2.5
 /**
- * Number of accepted answers in a row after which a 429 before the deadline no longer holds requests back: after the first such
- * 429, and the factor for each further one.
+ * Minimum rate before the deadline once a request has been refused, in requests per second. It doubles with each few requests
+ * that are accepted in a row, up to a maximum, and each further 429 halves it.
  */
-const acceptedBeforeDeadline = { first: 4, factor: 4 }
+const urgent = { perSecond: 2.5, maxPerSecond: 1000, doublesAfter: 4 }
 
 /** The rate of a process, as it tells the others on its machine. */
 export interface SharedRate extends Answers {
@@ -202,11 +200,11 @@ export class RateLimiter {
   #endMs = Number.NEGATIVE_INFINITY
   /** Number of requests that may still start early for the deadline. */
   #earlyStarts = 0
-  /** Time of the last 429 that does not count until the deadline. */
+  /** Time of the last 429 before the deadline was set. */
   #throttledBeforeMs = Number.NEGATIVE_INFINITY
-  /** Number of accepted answers in a row after which the last 429 does not count until the deadline, either. */
-  #acceptedUntilForgotten = 0
-  #acceptedInARow = 0
+  /** Minimum rate before the deadline, and number of requests accepted in a row: see `urgent`. */
+  #urgentPerSecond = urgent.perSecond
+  #urgentAccepted = 0
   #lastStartMs = Number.NEGATIVE_INFINITY
   /** Start of the last request of any kind, limited or not. */
   #lastRequestMs = Number.NEGATIVE_INFINITY
@@ -295,16 +293,17 @@ export class RateLimiter {
   }
 
   /**
-   * Lets requests start as soon as they may, whatever 429s have taught until now. After a 429 from now on, they wait until some
-   * have been accepted. `endMs` is the deadline. A few requests that would have to wait beyond the deadline start early, because
-   * too many requests are better than lost events.
+   * Lets requests start as soon as they may, whatever 429s have taught until now. After a 429 from now on, the rate doubles
+   * quickly. `endMs` is the deadline. A few requests that would have to wait beyond the deadline start early, because too many
+   * requests are better than lost events.
    */
   setDeadline(endMs: number): void {
     this.#throttledBeforeMs = this.#throttledAtMs
     this.#endMs = endMs
     this.#dueMs = Math.min(this.#dueMs, this.#lastRequestMs)
     this.#earlyStarts = maxEarlyStarts
-    this.#acceptedUntilForgotten = acceptedBeforeDeadline.first
+    this.#urgentPerSecond = urgent.perSecond
+    this.#urgentAccepted = 0
   }
 
   /** Forgets the deadline, because nothing waits for it any more. */
@@ -359,22 +358,24 @@ export class RateLimiter {
     // A 429 of a gateway knows nothing of the limit.
     if (!answer.throttled || tellsRemaining) this.#learned.headersTellRemaining = tellsRemaining
     const isNews = startedMs > this.#throttledAtMs // false if the request was already in flight at the last 429
-    this.#acceptedInARow = answer.throttled ? 0 : this.#acceptedInARow + 1
+    if (isNews && nowMs < this.#endMs) this.#hurry(answer.throttled)
     if (answer.throttled) {
       this.#wait(nowMs, answer)
       if (isNews) this.#slowDown(nowMs)
       return
     }
     if (isNews) this.#learned.onAccepted(nowMs, isMostlyFree(answer))
-    if (nowMs < this.#endMs) this.#forgetBeforeDeadline()
     this.#applyRemaining(nowMs, answer, isNews)
   }
 
-  #forgetBeforeDeadline(): void {
-    const isForgotten = this.#throttledBeforeMs === this.#throttledAtMs
-    if (isForgotten || this.#acceptedInARow < this.#acceptedUntilForgotten) return
-    this.#throttledBeforeMs = this.#throttledAtMs
-    this.#acceptedUntilForgotten *= acceptedBeforeDeadline.factor
+  /** Adapts the minimum rate before the deadline. */
+  #hurry(isThrottled: boolean): void {
+    if (isThrottled) {
+      this.#urgentPerSecond = Math.max(this.#urgentPerSecond / 2, urgent.perSecond)
+      this.#urgentAccepted = 0
+    } else if (this.#throttledAtMs !== this.#throttledBeforeMs && ++this.#urgentAccepted % urgent.doublesAfter === 0) {
+      this.#urgentPerSecond = Math.min(2 * this.#urgentPerSecond, urgent.maxPerSecond)
+    }
   }
 
   /** Returns the rate in force, and the reason for it. */
@@ -526,7 +527,7 @@ export class RateLimiter {
     if (nowMs < this.#endMs) {
       return this.#throttledAtMs === this.#throttledBeforeMs
         ? Number.POSITIVE_INFINITY
-        : Math.max(perSecond, urgentPerSecond)
+        : Math.max(perSecond, this.#urgentPerSecond)
     }
     if (this.#lease === undefined) return perSecond
     if (this.#learned.refusals <= 1 && this.#isByChance(this.#lease)) return Number.POSITIVE_INFINITY

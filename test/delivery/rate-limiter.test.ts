@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Lease, RateLimiter } from '../../src/delivery/rate-limiter.ts'
+import { type Lease, type PacedAnswer, RateLimiter } from '../../src/delivery/rate-limiter.ts'
 import { every } from './every.ts'
 
 const accepted = { throttled: false }
@@ -654,22 +654,29 @@ describe('before the end of the process', () => {
     expect(pace.notBeforeMs(3010)).toBeLessThanOrEqual(3010)
   })
 
-  it('a later 429 holds requests back until four have been accepted, and one after that until sixteen have been', () => {
+  it('after a 429 the rate doubles with each four accepted requests, and a further 429 halves it', () => {
     const pace = throttledOnce()
     pace.setDeadline(60_000)
     let nowMs = 3010
-    const acceptedUntilFree = () => {
-      pace.onStart(nowMs)
-      pace.onAnswer(nowMs, refused)
-      for (let count = 0; ; count++) {
-        if (pace.notBeforeMs(nowMs) <= nowMs) return count
-        nowMs = pace.notBeforeMs(nowMs) + 1
+    const answered = (answer: PacedAnswer, times = 1) => {
+      for (let count = 0; count < times; count++) {
         pace.onStart(nowMs)
         nowMs += 5
-        pace.onAnswer(nowMs, accepted)
+        pace.onAnswer(nowMs, answer)
+        nowMs = Math.max(nowMs, pace.notBeforeMs(nowMs)) + 1
       }
+      return pace.inForce(nowMs).requestsPerSecond
     }
-    expect([acceptedUntilFree(), acceptedUntilFree()]).toEqual([4, 16])
+    const rates = [
+      answered(refused),
+      answered(accepted, 4),
+      answered(accepted, 4),
+      answered(refused),
+      answered(accepted, 4),
+    ]
+    expect(rates).toEqual([2.5, 5, 10, 5, 10])
+    expect(answered(accepted, 4000)).toBe(1000)
+    expect(answered(refused)).toBe(500)
   })
 
   it('the rate of the license holds requests back', () => {
