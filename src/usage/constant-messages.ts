@@ -3,13 +3,13 @@ import type { Statement } from './statement-table.ts'
 import { maxTextChars } from './statement-text.ts'
 
 /**
- * A message that is found saves as much time as half of one that is looked for in vain costs: its hash must be computed
- * for that. So it is worth it to look while more than two of three messages are found.
+ * A message that is looked for in vain costs about twice the time that one saves that is found, because its hash must be
+ * computed. So it pays to look while two of three messages are found.
  */
 const lossInHits = 2
 /** Maximum gain that is counted, in hits. It bounds the loss when messages change. */
 const maxGain = 64
-/** Number of messages for which none is looked for while that is not worth it. */
+/** Number of messages that are not looked for, one after the other, while it does not pay. */
 const skipped = 63
 
 /**
