@@ -9,7 +9,7 @@ import { clearInterval, clearTimeout, monotonicMs, setInterval, setTimeout, syst
 import { settlesWithin } from '../time-limits.ts'
 import { Register, type Report, type Share } from './fleet-redis.ts'
 import { SharedLicense } from './shared-license.ts'
-import { type Arc, nothingHeld, oneAt, Slots, wholeCircle } from './slots.ts'
+import { type Arc, nothingHeld, oneAt, partOf, Slots } from './slots.ts'
 
 interface FleetSettings {
   readonly redis: RedisClient
@@ -477,11 +477,6 @@ export class Fleet {
     clearTimeout(this.#timer)
     if (this.#isOpen) this.#timer = setTimeout(() => void this.#call(), ms).unref()
   }
-}
-
-/** Returns the part of the limit that the arcs are. */
-function partOf(arcs: readonly Arc[]): number {
-  return arcs.reduce((sum, [from, to]) => sum + to - from, 0) / wholeCircle
 }
 
 /**

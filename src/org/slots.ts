@@ -66,7 +66,7 @@ export class Slots implements Lease {
     guestMs = Number.POSITIVE_INFINITY,
     before = nothingHeld,
   ) {
-    const part = Math.min(arcs.reduce((sum, [from, to]) => sum + to - from, 0) / wholeCircle, 1)
+    const part = Math.min(partOf(arcs), 1)
     this.slotMs = 1000 / (limitPerSecond * partInSlots)
     this.perSecond = Math.max(part * limitPerSecond * partInSlots, minPerSecond)
     const perSecond = part * limitPerSecond
@@ -109,6 +109,11 @@ export class Slots implements Lease {
   #pointOf(slot: number): number {
     return this.#stride === strideInTurns ? reversed(slot) : Math.imul(slot, this.#stride) >>> 0
   }
+}
+
+/** Returns the part of the limit that the arcs are, from 0 to 1. Arcs that overlap may come to more. */
+export function partOf(arcs: readonly Arc[]): number {
+  return arcs.reduce((sum, [from, to]) => sum + to - from, 0) / wholeCircle
 }
 
 /** Returns the last 32 bits of a number in reverse. */

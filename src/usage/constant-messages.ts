@@ -14,7 +14,7 @@ const skipped = 63
 
 /**
  * The statements whose messages are always the same, as most are in applications that log values as fields. Events of such a
- * statement are counted exactly, and need no samples.
+ * statement are counted exactly, and need no samples, as long as most messages are found here.
  */
 export class ConstantMessages {
   readonly #statements = new Map<string, Statement>()
