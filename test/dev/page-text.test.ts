@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { facetState, shownLevels } from '../../src/dev/page/facet-state.ts'
-import { scaleTimes, showUtc } from '../../src/dev/page/format.ts'
+import { listTime, scaleTimes, showUtc } from '../../src/dev/page/format.ts'
 import { escapeUnseen, type JsonNode, jsonText, nodeAt, parseJson } from '../../src/dev/page/json-nodes.ts'
 import { addressOf, home, type Place, placeOf } from '../../src/dev/page/place.ts'
 import { isStack, stackParts } from '../../src/dev/page/stack-parts.ts'
@@ -356,5 +356,15 @@ describe('the marks of a scale of times', () => {
     showUtc(true)
     const from = Date.UTC(2026, 10, 22, 10, 42, 7)
     expect(scaleTimes([from, from + stepMs, from + 2 * stepMs], stepMs)).toEqual(shown)
+  })
+
+  it.each([
+    ['2026-11-29T08:00:00Z', '08:00:00.000'],
+    ['2026-11-28T23:59:59.5Z', '23:59:59.500'],
+    ['2026-11-02T10:00:00Z', '11-02 10:00:00.000'],
+    ['2025-11-29T10:00:00Z', '2025-11-29 10:00'],
+  ])('shows %s in the list as %s, with the day or the year if it is another one', (time, shown) => {
+    showUtc(true)
+    expect(listTime(Date.parse(time), Date.parse('2026-11-29T09:00:00Z'))).toBe(shown)
   })
 })

@@ -105,12 +105,13 @@ export function day(ms: number): string {
     : `${four(date.getFullYear())}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
 }
 
-/** The clock time, with the day if it is not the day of `now`. */
+/** The clock time, with the day if it is not the day of `now`, or to the minute if it is in another year. */
 export function listTime(ms: number, now: number): string {
   if (!Number.isFinite(new Date(ms).getTime())) return '–'
-  return Math.abs(now - ms) < 43_200_000 || day(ms) === day(now)
-    ? clockTime(ms)
-    : `${day(ms).slice(5)} ${clockTime(ms)}`
+  const date = day(ms)
+  if (Math.abs(now - ms) < 43_200_000 || date === day(now)) return clockTime(ms)
+  const isSameYear = date.slice(0, -6) === day(now).slice(0, -6)
+  return isSameYear ? `${date.slice(5)} ${clockTime(ms)}` : `${date} ${clockStep(ms, 60_000)}`
 }
 
 /** The clock time, with the day if it is not today. */
