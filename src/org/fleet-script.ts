@@ -184,7 +184,8 @@ local function levelFor(demands, expected, hasPool)
     if hasPool then pool = math.min(maxPoolPart, poolSlotsPerCall * 1000 * lacking / (leaseMs * limit)) end
     reserve = math.max(reserve, 0.5 / math.max(count, 40), pool)
   end
-  if not place then reserve = math.max(reserve, expected / (count + expected)) end -- their equal parts
+  -- Places for processes that start and for those that have missed their turn; else the equal parts of those that are expected.
+  reserve = math.max(reserve, place and 1 - maxPerPlace or expected / (count + expected))
   reserve = math.min(reserve, 0.5)
   local low, high = 0, 1
   for _ = 1, 24 do
@@ -227,8 +228,38 @@ local function shortened(arcs, length, nextPoint)
   return kept
 end
 
--- Takes free arcs: first the arcs that touch arcs of the process, then the largest ones. Free places are taken in their order.
--- The places that stay free then have their turns at equal distances.
+-- The last 32 bits of a number in reverse.
+local reversedBytes = {}
+local function reversed(number)
+  if not reversedBytes[1] then
+    for byte = 0, 255 do
+      local bits, left = 0, byte
+      for _ = 1, 8 do bits, left = 2 * bits + left % 2, math.floor(left / 2) end
+      reversedBytes[byte] = bits
+    end
+  end
+  local point = 0
+  for _ = 1, 4 do point, number = 256 * point + reversedBytes[number % 256], math.floor(number / 256) end
+  return point
+end
+
+-- The free places one by one, first those whose turns are closest to the turns of other free places. If these are taken, the
+-- turns of the places that stay free are spread over the whole round.
+local function crowded(free)
+  local places = {}
+  for _, piece in ipairs(free) do
+    for lo = piece[1], piece[2] - place, place do places[#places + 1] = { lo, lo + place, reversed(lo) } end
+  end
+  table.sort(places, function(a, b) return a[3] < b[3] end)
+  for i, one in ipairs(places) do
+    local before, after = places[i - 1] or places[#places], places[i + 1] or places[1]
+    one[4] = (after[3] - before[3] - 1) % turns
+  end
+  table.sort(places, function(a, b) return a[4] < b[4] or a[4] == b[4] and a[1] < b[1] end)
+  return places
+end
+
+-- Takes free arcs: first the arcs that touch arcs of the process, then the largest ones.
 local function extended(arcs, length, free)
   for _, arc in ipairs(arcs) do
     for _, piece in ipairs(free) do
@@ -238,7 +269,7 @@ local function extended(arcs, length, free)
       end
     end
   end
-  table.sort(free, place and byStart or function(a, b) return byLength(b, a) end)
+  if place then free = crowded(free) else table.sort(free, function(a, b) return byLength(b, a) end) end
   local left = {}
   for _, piece in ipairs(free) do
     local taken = #arcs < maxArcs and math.min(length, piece[2] - piece[1]) or 0
@@ -306,21 +337,6 @@ if action == 'leave' then
   redis.call('HDEL', state, 'surveyedMs')
   if redis.call('HGET', state, 'reader') == id then redis.call('HDEL', state, 'reader') end
   return {}
-end
-
--- The last 32 bits of a number in reverse.
-local reversedBytes = {}
-local function reversed(number)
-  if not reversedBytes[1] then
-    for byte = 0, 255 do
-      local bits, left = 0, byte
-      for _ = 1, 8 do bits, left = 2 * bits + left % 2, math.floor(left / 2) end
-      reversedBytes[byte] = bits
-    end
-  end
-  local point = 0
-  for _ = 1, 4 do point, number = 256 * point + reversedBytes[number % 256], math.floor(number / 256) end
-  return point
 end
 
 -- Calls the function with the point and the time of each slot in a period, until it returns something.

@@ -300,6 +300,7 @@ describe('processes that lease their shares', () => {
   it.each([
     [20, 5, 3.5],
     [40, 5, 3.5],
+    [58, 5, 3.5],
     [80, 5, 3.5],
     [80, 20, 2],
     [20, 40, 1.5],
