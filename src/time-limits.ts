@@ -2,13 +2,23 @@
  * The ways to wait for something that may take too long. Each one exists for a reason of its own:
  *
  * - `deadline` calls a function, because a request is not a promise: its socket must be read before it counts as late.
+ * - `ownDeadline` leaves out the time of other processes, because an answer is late with all else on a machine that has
+ *   more work than its processors can do.
  * - `settlesWithin` tells if work is done, because a caller goes on without work that takes too long.
  * - `beforeAbort` ends a wait by a signal, because one deadline ends several waits, and so does a client that closes.
  */
 
 import { NativePromise } from './native-promise.ts'
 import { ownProperties } from './own-properties.ts'
-import { clearImmediate, clearTimeout, monotonicMs, setImmediate, setTimeout } from './time.ts'
+import {
+  clearImmediate,
+  clearInterval,
+  clearTimeout,
+  monotonicMs,
+  setImmediate,
+  setInterval,
+  setTimeout,
+} from './time.ts'
 
 export interface TimeLimitOptions {
   /**
@@ -58,6 +68,32 @@ export function deadline(ms: number, expire: () => void, options: TimeLimitOptio
     clearTimeout(timer)
     clearImmediate(lastTurn)
   }
+}
+
+/** Interval in which the event loop is looked at, and the delay from which on it counts as late, in milliseconds. */
+const lookEveryMs = 50
+const lateLoopMs = 25
+
+/**
+ * Calls `expire` once the event loop has turned on time for `ms` milliseconds, or after `maxMs`. Time in which the loop was
+ * late does not count: the process had to wait for a processor, or was blocked. Where many processes start at once, each has
+ * to wait most of the time. Does not keep the process alive.
+ *
+ * @returns a function that stops the clock
+ */
+export function ownDeadline(ms: number, maxMs: number, expire: () => void): () => void {
+  let leftMs = ms
+  let lookedAtMs = monotonicMs()
+  const maxAtMs = lookedAtMs + maxMs
+  const timer = setInterval(() => {
+    const sinceMs = monotonicMs() - lookedAtMs
+    lookedAtMs += sinceMs
+    if (sinceMs < lookEveryMs + lateLoopMs) leftMs -= sinceMs
+    if (leftMs > 0 && lookedAtMs < maxAtMs) return
+    clearInterval(timer)
+    expire()
+  }, lookEveryMs).unref()
+  return () => clearInterval(timer)
 }
 
 /**

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { beforeAbort, deadline, settlesWithin } from '../src/time-limits.ts'
+import { beforeAbort, deadline, ownDeadline, settlesWithin } from '../src/time-limits.ts'
 
 vi.mock('../src/time.ts', () => import('./support/time-of-globals.ts'))
 
@@ -46,6 +46,49 @@ describe('a deadline', () => {
     expect(expire).not.toHaveBeenCalled()
     await vi.advanceTimersByTimeAsync(101)
     expect(expire).toHaveBeenCalledOnce()
+  })
+})
+
+describe('an own deadline', () => {
+  it('calls the function once, after the time and one look more at most', async () => {
+    const expire = vi.fn()
+    ownDeadline(200, 2000, expire)
+    await vi.advanceTimersByTimeAsync(199)
+    expect(expire).not.toHaveBeenCalled()
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(expire).toHaveBeenCalledOnce()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('does not count time in which the event loop was late, up to a maximum', async () => {
+    const expire = vi.fn()
+    let lateMs = 0
+    const { now } = performance
+    vi.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + lateMs)
+    ownDeadline(200, 2000, expire)
+    const late = async (looks: number): Promise<void> => {
+      for (let look = 0; look < looks; look++) {
+        lateMs += 30
+        await vi.advanceTimersByTimeAsync(50)
+      }
+    }
+    await late(20)
+    expect(expire).not.toHaveBeenCalled()
+    await vi.advanceTimersByTimeAsync(250)
+    expect(expire).toHaveBeenCalledOnce()
+    const expireAtLast = vi.fn()
+    ownDeadline(200, 2000, expireAtLast)
+    await late(24) // 80 ms each
+    expect(expireAtLast).not.toHaveBeenCalled()
+    await late(1)
+    expect(expireAtLast).toHaveBeenCalledOnce()
+  })
+
+  it('calls nothing once its clock is stopped', async () => {
+    const expire = vi.fn()
+    ownDeadline(100, 2000, expire)()
+    await vi.advanceTimersByTimeAsync(2000)
+    expect(expire).not.toHaveBeenCalled()
   })
 })
 

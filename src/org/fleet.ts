@@ -6,7 +6,7 @@ import { ownProperties } from '../own-properties.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { type Redact, toShortLine } from '../text/short-line.ts'
 import { clearInterval, clearTimeout, monotonicMs, setInterval, setTimeout, systemTimeMs } from '../time.ts'
-import { settlesWithin } from '../time-limits.ts'
+import { ownDeadline, settlesWithin } from '../time-limits.ts'
 import { Register, type Report, type Share } from './fleet-redis.ts'
 import { SharedLicense } from './shared-license.ts'
 import { type Arc, nothingHeld, oneAt, partOf, Slots } from './slots.ts'
@@ -62,19 +62,25 @@ interface FleetSettings {
 const minSharePerSecond = 1 / 600
 /** Share of a limit in headers with which a process soon hears by itself if the limit still holds, in requests per second. */
 const minAnswersPerSecond = 1 / 60
-/** Maximum wait for an answer of Redis, in milliseconds, while the fleet is open and when it closes. */
-const answerMs = 1000
-const leaveMs = 250
 /**
- * Maximum wait for the first answer of Redis, in milliseconds. Where many processes start at once, the event loop of each is
- * blocked for a second. If all of them sent a request without slots then, the service would refuse most.
+ * Maximum wait for an answer of Redis, in milliseconds by an `ownDeadline`: for the first one, and for later ones. Where many
+ * processes start at once, each waits for a processor most of the time. If all of them sent requests without slots then, the
+ * service would refuse most.
  */
 const firstAnswerMs = 2000
-/** Time after the start within which failures are those of a client that is still connecting, in milliseconds. */
+const answerMs = 1000
+/** The longest of these waits by the clock, in multiples of them. */
+const maxWaits = 3
+/** Maximum wait for the answer when the fleet closes, in milliseconds. */
+const leaveMs = 250
+/**
+ * Time after the start within which failures are those of a client that is still connecting, in milliseconds by an
+ * `ownDeadline`.
+ */
 const connectMs = 500
 /**
- * Maximum time that requests wait for the license that another process reads, in milliseconds. Waiting events must not
- * get old.
+ * Maximum time from the first answer of Redis for which requests wait for the license that another process reads, in
+ * milliseconds. Waiting events must not get old.
  */
 const licenseMs = 2500
 /** Interval between calls to Redis while requests wait for the license, in milliseconds. */
@@ -130,10 +136,16 @@ export class Fleet {
   /** True if another call became necessary during a call, for a reason that is missing from its report. */
   #isAskedAgain = false
   #startedMs = 0
+  /** Time of the first answer of Redis; `Infinity` until then. */
+  #firstSharedMs = Number.POSITIVE_INFINITY
+  /** True while failures are those of a client that is still connecting. */
+  #isConnecting = false
+  #stopConnecting: (() => void) | undefined
   #requestsAtStart = 0
-  /** Number of requests as last seen, and the time at which it changed. */
+  /** Number of requests as last seen, the time of the last one, and of the last one before that. */
   #requests = 0
   #requestedMs = 0
+  #requestedBeforeMs = 0
   #calledMs = Number.NEGATIVE_INFINITY
   /** True if events were waiting when Redis was last asked. */
   #wasWaiting = false
@@ -182,8 +194,14 @@ export class Fleet {
     this.#run++
     this.#startedMs = monotonicMs()
     this.#requestsAtStart = this.#requests = this.#settings.requests()
-    this.#requestedMs = this.#startedMs
-    this.#setLease(oneAt(this.#startedMs + firstAnswerMs))
+    this.#requestedMs = this.#requestedBeforeMs = this.#startedMs
+    this.#firstSharedMs = Number.POSITIVE_INFINITY
+    this.#isConnecting = true
+    const maxMs = maxWaits * this.#maxAnswerMs
+    this.#stopConnecting = ownDeadline(connectMs, maxMs, () => {
+      this.#isConnecting = false
+    })
+    this.#setLease(oneAt(this.#startedMs + maxMs))
     this.#checkTimer = setInterval(() => this.#checkLease(), this.#leaseMs / 10).unref()
     void this.#call()
   }
@@ -195,6 +213,7 @@ export class Fleet {
     this.#run++
     clearTimeout(this.#timer)
     clearInterval(this.#checkTimer)
+    this.#stopConnecting?.()
     this.license.close()
     if (this.#calledMs >= this.#startedMs) await inTime(this.#register.leave(this.#id), leaveMs).catch(() => {})
   }
@@ -210,7 +229,7 @@ export class Fleet {
       const held = { arcs: this.#arcsInUse, stride: share.stride }
       return this.#setLease(new Slots(held, limit, this.#aheadMs, this.#guestMs, this.#before))
     }
-    const heldUntilMs = this.#startedMs + licenseMs
+    const heldUntilMs = this.#firstSharedMs + licenseMs
     this.#setLease(limit === undefined && monotonicMs() < heldUntilMs ? oneAt(heldUntilMs) : undefined)
   }
 
@@ -300,6 +319,7 @@ export class Fleet {
     const untilMs = Math.max(nowMs, share.sinceMs - this.#aheadMs)
     this.#before = { arcs: isSameCircle ? this.#arcsInUse : [], fromMs, untilMs }
     this.#share = share
+    this.#firstSharedMs = Math.min(this.#firstSharedMs, nowMs)
     this.#usesSpare = false
     this.#isRare = report.isRare
     this.#sharedMs = askedMs
@@ -325,7 +345,7 @@ export class Fleet {
 
   /** Randomizes the delay until the next call. Processes that started together spread out when the delay grows. */
   #renewInMs({ renewInMs }: Share, nowMs: number): number {
-    const isHolding = this.#limitPerSecond === undefined && nowMs < this.#startedMs + licenseMs
+    const isHolding = this.#limitPerSecond === undefined && nowMs < this.#firstSharedMs + licenseMs
     const nextMs = isHolding ? Math.min(whileHoldingMs, renewInMs) : renewInMs
     const [min, max] = nextMs > this.#lastRenewInMs ? [0.2, 1] : [0.8, 1.2]
     this.#lastRenewInMs = nextMs
@@ -390,7 +410,7 @@ export class Fleet {
   #hasMissedTurn(nowMs: number, withinMs = Number.POSITIVE_INFINITY): boolean {
     if (this.#turns === 1) return false
     const roundMs = 1000 / (this.#lease?.perSecond ?? Number.POSITIVE_INFINITY)
-    const missedMs = nowMs - this.#requestedMs - roundMs - 0.1 * this.#leaseMs
+    const missedMs = nowMs - this.#requestedMs - roundMs - 0.04 * this.#leaseMs
     return missedMs > 0 && missedMs < withinMs
   }
 
@@ -398,15 +418,22 @@ export class Fleet {
     return this.#share !== undefined && this.#lease !== undefined && this.#lease.nextMs(nowMs) <= nowMs + ms
   }
 
+  /** A request that is under way counts, until it is refused. */
+  #noteRequests(nowMs: number): void {
+    const requests = this.#settings.requests()
+    if (requests > this.#requests) {
+      this.#requestedBeforeMs = this.#requestedMs
+      this.#requestedMs = nowMs
+    } else if (requests < this.#requests) this.#requestedMs = this.#requestedBeforeMs
+    this.#requests = requests
+  }
+
   /**
    * Runs periodically. Applies a changed limit, and asks Redis early if this process needs more than its lease allows.
    */
   #checkLease(): void {
     const nowMs = monotonicMs()
-    if (this.#settings.requests() !== this.#requests) {
-      this.#requests = this.#settings.requests()
-      this.#requestedMs = nowMs
-    }
+    this.#noteRequests(nowMs)
     const isUnknown = this.#leasedLimit === undefined && this.#lease !== undefined
     if (this.#limitPerSecond !== this.#leasedLimit || isUnknown) this.apply()
     const isWaiting = this.#settings.isWaiting()
@@ -425,7 +452,7 @@ export class Fleet {
 
   #retry(error: unknown): void {
     // A client that is still connecting may reject its first calls. Each process that gave up would read the license.
-    const isStarting = this.#share === undefined && monotonicMs() < this.#startedMs + connectMs
+    const isStarting = this.#share === undefined && this.#isConnecting && !(error instanceof NoAnswer)
     if (isStarting) return this.#callIn(firstRetryMs * (0.5 + this.#random() / 2))
     // Without a slot of its own, the process would not send until Redis is back.
     if (this.#share?.arcs.length === 0) this.#share = undefined
@@ -480,15 +507,19 @@ export class Fleet {
 }
 
 /**
- * Waits for an answer of Redis, for `ms` milliseconds at most.
+ * Waits for an answer of Redis, for `ms` milliseconds by an `ownDeadline` at most.
  *
  * @param onLate called with an answer that comes after that
  */
 async function inTime<T>(answer: Promise<T>, ms: number, onLate: (answer: T) => void = () => {}): Promise<T> {
-  if (await settlesWithin(answer, ms, { keepsAlive: false })) return answer
+  const maxMs = maxWaits * ms
+  const endEarly = (end: () => void) => ownDeadline(ms, maxMs, end)
+  if (await settlesWithin(answer, maxMs, { keepsAlive: false, endEarly })) return answer
   answer.then(onLate, () => {})
-  throw new Error(`no answer within ${milliseconds(ms)}`)
+  throw new NoAnswer(`no answer within ${milliseconds(ms)}`)
 }
+
+class NoAnswer extends Error {}
 
 /** Returns the text of a rejection. Never throws: a client may reject with anything, such as an object without methods. */
 function saidBy(error: unknown): string {

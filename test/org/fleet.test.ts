@@ -58,6 +58,8 @@ interface Member {
   isNamed: boolean
   wanted: number
   isWaiting: boolean
+  /** Number of requests that were not refused. */
+  requests: number
 }
 
 function join(
@@ -77,7 +79,7 @@ function join(
     demand: () => ({ needed: 0, wanted: member.wanted }),
     rarePerSecond: 0.35,
     isWaiting: () => member.isWaiting,
-    requests: () => 0,
+    requests: () => member.requests,
     onLease: lease => given.push({ atMs: Math.round(clock.nowMs), lease }),
     onTrouble: message => troubles.push(message),
     random: randomFrom(seed),
@@ -91,6 +93,7 @@ function join(
     isNamed: true,
     wanted: 1000,
     isWaiting: true,
+    requests: 0,
     ...known,
   }
   fleet.start()
@@ -150,7 +153,7 @@ describe('a fleet', () => {
   it('holds requests back for two seconds at most until Redis has answered, as many may start on a busy machine', async () => {
     redisDelay = () => 400 // each way takes 0.8 s
     const member = join()
-    expect(lastOf(member)?.nextMs(0)).toBe(2000)
+    expect(lastOf(member)?.nextMs(0)).toBeGreaterThan(2000)
     await clock.runUntil(1900, true)
     expect(member.troubles).toEqual([])
     expect(rateOf(member)).toBeGreaterThan(0)
@@ -161,10 +164,48 @@ describe('a fleet', () => {
     redis.state = 'hanging'
     const member = join()
     await clock.runUntil(1990, true)
-    expect(lastOf(member)?.nextMs(clock.nowMs)).toBe(2000)
+    expect(lastOf(member)?.nextMs(clock.nowMs)).toBeGreaterThan(2000)
     await clock.runUntil(2100, true)
     expect(lastOf(member)).toBeUndefined()
     expect(member.troubles).toEqual([expect.stringMatching(/no answer within .*adapts its request rate/)])
+  })
+
+  describe('of a process that has to wait for a processor most of the time, as where many start at once,', () => {
+    beforeEach(() => {
+      const { setInterval: onTime } = globalThis
+      vi.stubGlobal('setInterval', (run: () => void, ms: number) => onTime(run, ms + 80))
+    })
+
+    it('waits longer for the first answer of Redis, and reports no trouble', async () => {
+      redisDelay = () => 1900
+      const member = join()
+      await clock.runUntil(3700, true)
+      expect(lastOf(member)?.nextMs(clock.nowMs)).toBeGreaterThan(4000)
+      await clock.runUntil(5900, true)
+      expect(member.troubles).toEqual([])
+      expect(rateOf(member)).toBeGreaterThan(0)
+      expect(rateOf(member)).toBeLessThan(10)
+    })
+
+    it('gives a client that fails fast more time to connect', async () => {
+      redis.state = 'refusing'
+      const member = join()
+      await clock.runUntil(4000, true)
+      redis.state = 'there'
+      await clock.runUntil(4500, true)
+      expect(member.troubles).toEqual([])
+      expect(rateOf(member)).toBeGreaterThan(0)
+    })
+
+    it('goes by the answers of the service after six seconds without Redis', async () => {
+      redis.state = 'hanging'
+      const member = join()
+      await clock.runUntil(5900, true)
+      expect(member.troubles).toEqual([])
+      await clock.runUntil(6100, true)
+      expect(member.troubles).toEqual([expect.stringMatching(/no answer within/)])
+      expect(lastOf(member)).toBeUndefined()
+    })
   })
 
   it('holds requests back briefly while another process reads the license', async () => {
@@ -312,6 +353,31 @@ describe('a fleet', () => {
     const turns = members.map(member => Math.round((lastOf(member) as Lease).nextMs(60_000)))
     expect(Math.max(...turns)).toBeLessThan(60_000 + 128 * 6200) // within one round of the 128 places
     expect(new Set(turns).size).toBe(80)
+  })
+
+  it('takes a turn for missed if its request was refused, however long the answer took', async () => {
+    const urgentAtMs: number[] = []
+    const client: IoredisClient = {
+      call: () => redis.call(),
+      eval: (script, keyCount, ...given) => {
+        if (given[15] === '1') urgentAtMs.push(clock.nowMs)
+        return redis.eval(script, keyCount, ...given)
+      },
+    }
+    const [member] = Array.from({ length: 40 }, (_, i) =>
+      join(i, { limitPerSecond: 5, isWaiting: false }, i === 0 ? client : redis),
+    ) as [Member]
+    await clock.runUntil(30_000, true)
+    member.isWaiting = true
+    member.requests++
+    const roundMs = 1000 / rateOf(member)
+    await clock.runUntil(30_000 + roundMs, true)
+    member.requests++
+    await clock.runUntil(30_800 + roundMs, true)
+    expect(urgentAtMs.filter(atMs => atMs > 30_000)).toEqual([])
+    member.requests-- // the answer is a 429
+    await clock.runUntil(33_000 + roundMs, true)
+    expect(urgentAtMs.filter(atMs => atMs > 30_000).length).toBeGreaterThan(0)
   })
 
   it('satisfies a few processes with little demand, and a process that joins', async () => {
