@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { defineConfig } from 'rolldown'
 import { dts } from 'rolldown-plugin-dts'
@@ -40,7 +42,7 @@ const code = defineConfig({
   input: { ...inputs(name => `src/${name}.ts`), 'cli/main': 'src/cli/main.ts' },
   external: id => isPackage(id) && !Object.hasOwn(bundled, packageOf(id)),
   resolve: {
-    alias: { '@modelcontextprotocol/server/_shims': new URL('src/cli/mcp/sdk-shims.ts', import.meta.url).pathname },
+    alias: { '@modelcontextprotocol/server/_shims': join(import.meta.dirname, 'src/cli/mcp/sdk-shims.ts') },
   },
   platform: 'node',
   preserveEntrySignatures: 'allow-extension', // as `includeDependenciesRecursively: false` needs
@@ -95,7 +97,7 @@ const code = defineConfig({
         { name: 'events', test: /src\/cli\/events\//, priority: 1.4 },
         { name: 'mcp-server', test: /src\/cli\/mcp\/|@modelcontextprotocol|node_modules\/zod/, priority: 1.2 },
         { name: 'file-lines', test: /src\/(cli\/file-lines|number-ranges|numbered-uid)/, priority: 2 }, // all that `audit` shares with dev
-      ],
+      ].map(group => ({ ...group, test: id => group.test.test(pathWithin(id)) })),
     },
     comments: false,
     dynamicImportInCjs: false, // import() fails where CommonJS runs in a context of its own, as in Jest
@@ -116,7 +118,7 @@ const code = defineConfig({
       /** Who bundles us may rename what is in the function, and use helpers that the worker does not have. */
       async transform(_, id) {
         if (!id.endsWith('/src/http/request-worker.ts')) return undefined
-        const { runRequestWorker } = await import(id)
+        const { runRequestWorker } = await import(pathToFileURL(id))
         return { code: `export const runRequestWorker = ${JSON.stringify(String(runRequestWorker))}`, moduleType: 'js' }
       },
     },
@@ -198,6 +200,7 @@ const inPage = ['preact', 'uplot']
 const page = defineConfig({
   input: 'src/dev/page/main.tsx',
   platform: 'browser',
+  transform: { jsx: { importSource: 'preact' } },
   output: { dir: 'dist/dev', format: 'iife', minify: true, comments: false },
   plugins: [
     {
@@ -252,7 +255,12 @@ function inputs(pathOf) {
 }
 
 function isOfCommand(id) {
-  return id?.includes('/src/cli/') === true
+  return typeof id === 'string' && pathWithin(id).startsWith('src/cli/')
+}
+
+/** The path of a module below this folder, whose own path may look like anything: `~/src/dev/logferry`. */
+function pathWithin(id) {
+  return relative(import.meta.dirname, id)
 }
 
 /** The name of the package that an import names, which may name a part of it. */

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { describe, expect, it } from 'vitest'
@@ -12,7 +13,7 @@ import { shareAmongTests } from '../support/share-among-tests.ts'
 import { surroundings } from '../support/surroundings.ts'
 import { type Dev, startDev } from './service.ts'
 
-const main = new URL('../../dist/cli/main.cjs', import.meta.url).pathname
+const main = fileURLToPath(new URL('../../dist/cli/main.cjs', import.meta.url))
 const maxBytes = 65_536
 
 interface Answer {

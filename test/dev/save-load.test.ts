@@ -3,12 +3,13 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { logferryInTurn } from '../support/logferry.ts'
 import { rawRequest, startDev } from './service.ts'
 
-const main = new URL('../../dist/cli/main.cjs', import.meta.url).pathname
+const main = fileURLToPath(new URL('../../dist/cli/main.cjs', import.meta.url))
 
 let directory: string
 beforeEach(() => {

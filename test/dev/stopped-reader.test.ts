@@ -3,13 +3,14 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { logferry } from '../support/logferry.ts'
 import { runProgram } from '../support/run-script.ts'
 import { surroundings } from '../support/surroundings.ts'
 import { type Dev, startDev } from './service.ts'
 
-const main = new URL('../../dist/cli/main.cjs', import.meta.url).pathname
+const main = fileURLToPath(new URL('../../dist/cli/main.cjs', import.meta.url))
 const events = Array.from({ length: 3000 }, (_, n) => ({ n, text: 'x'.repeat(1000) }))
 /** Stops the command while it writes for the first time. */
 const stopAtFirstWrite = `data:text/javascript,${encodeURIComponent(`

@@ -1,6 +1,7 @@
 /** `logferry tail` and `logferry logs` as they are built, against a real dev service, and on a spool. */
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Misuse } from '../../src/cli/command.ts'
 import { command } from '../../src/cli/logs.ts'
@@ -13,7 +14,7 @@ import type { RunningProcess } from '../support/start-node.ts'
 import { until } from '../support/until.ts'
 import { type Dev, startDev } from './service.ts'
 
-const main = new URL('../../dist/cli/main.cjs', import.meta.url).pathname
+const main = fileURLToPath(new URL('../../dist/cli/main.cjs', import.meta.url))
 
 /** Starts `logferry tail`, and waits until it reads from now on: it has printed the event that was there. */
 async function startTail(dev: Dev, args: readonly string[], url = dev.url): Promise<RunningProcess> {

@@ -2,6 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { type Emulator, startEmulator } from '../../src/emulator.ts'
 import { createShipper, type ShipperOptions, type Warning } from '../../src/index.ts'
@@ -45,7 +46,7 @@ const environment = (emulator: Pick<Emulator, 'token'>, proxy: ForwardProxy): Re
   LOGFERRY_URL: `https://${host}`,
   LOGFERRY_TOKEN: emulator.token,
   LOGFERRY_DATASET: 'd',
-  NODE_EXTRA_CA_CERTS: new URL('../support/tls/wrong-host.cert.pem', import.meta.url).pathname,
+  NODE_EXTRA_CA_CERTS: fileURLToPath(new URL('../support/tls/wrong-host.cert.pem', import.meta.url)),
   NODE_USE_ENV_PROXY: '1',
   https_proxy: `http://user:${password}@127.0.0.1:${proxy.port}`,
 })
