@@ -35,8 +35,9 @@ function isInstalled(folder) {
 
 function npm(note, folder, args) {
   if (note !== undefined) console.error(note)
-  const cli = process.env.npm_execpath
-  const [command, ...first] = cli === undefined ? ['npm'] : [process.execPath, cli]
+  const cli = process.env.npm_execpath ?? ''
+  // pnpm and Yarn name themselves there. The lock file is npm's.
+  const [command, ...first] = cli.endsWith('npm-cli.js') ? [process.execPath, cli] : ['npm']
   const { status } = spawnSync(command, [...first, ...args], {
     cwd: folder,
     stdio: ['ignore', process.stderr.fd, 'inherit'],

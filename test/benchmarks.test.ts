@@ -1,9 +1,15 @@
 /** The counts and computations of the benchmarks, not their speed: a benchmark is never a timed test. */
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { commandLine, wanted } from '../benchmarks/src/command-line.ts'
+import { experiments } from '../benchmarks/src/experiments/all.ts'
 import type { Measured } from '../benchmarks/src/experiments/experiment.ts'
+import { withOptions } from '../benchmarks/src/experiments/options.ts'
+import { throughput } from '../benchmarks/src/experiments/throughput.ts'
 import type { Receiver } from '../benchmarks/src/harness/receiver-process.ts'
-import { measure, planned } from '../benchmarks/src/measure.ts'
+import { measure, planned, planOf } from '../benchmarks/src/measure.ts'
 import { eachNumber } from '../benchmarks/src/receiver/numbers.ts'
 import { interruptedNote, type Results } from '../benchmarks/src/report/results.ts'
 import { summaryOf } from '../benchmarks/src/report/statistics.ts'
@@ -11,6 +17,7 @@ import { isMet, targetsOf } from '../benchmarks/src/report/targets.ts'
 import { resultsAsText } from '../benchmarks/src/report/text.ts'
 import { numberField, workloadOf, workloadOfShape } from '../benchmarks/src/workload/event.ts'
 import { shapeNames } from '../benchmarks/src/workload/shapes.ts'
+import { runSync } from './support/run-sync.ts'
 
 describe('the receiver', () => {
   const { event } = workloadOf(400, 'compressible')
@@ -89,7 +96,67 @@ describe('--only', () => {
   })
 })
 
+describe('the plan', () => {
+  const plan = (...args: string[]) => planOf(experiments, commandLine(args)).map(({ experiment }) => experiment.name)
+
+  it('has all experiments, which the README lists', () => {
+    expect(plan()).toEqual(experiments.map(({ name }) => name))
+    const readme = readFileSync('benchmarks/README.md', 'utf8')
+    for (const name of plan()) expect(readme).toContain(`\n| \`${name}\` | `)
+  })
+
+  it('has each experiment that was asked for', () => {
+    expect(plan('--quick', '--only', 'pieces,cold-start')).toEqual(['pieces', 'cold-start'])
+    expect(() => plan('--quick', '--only', 'pieces,burst')).toThrow('--quick measures nothing of burst')
+    expect(() => plan('--only', 'pieces,burst,logferry-winston')).toThrow('none of these set-ups is in pieces')
+  })
+
+  it('measures the throughput of what ships every event, so that none counts as lost on purpose', () => {
+    const subjects = throughput.cases('full').map(({ subject }) => subject)
+    expect(subjects).toContain('logferry-core')
+    expect(subjects.filter(name => withOptions.includes(name))).toEqual([])
+  })
+})
+
+describe('npm run bench', () => {
+  it.each([
+    ['npm', undefined],
+    ['pnpm', '/opt/pnpm/bin/pnpm.cjs'],
+    ['Yarn', '/opt/yarn/bin/yarn.js'],
+  ])('installs the libraries with npm, started by %s', (_, execPath) => {
+    const folder = mkdtempSync(join(tmpdir(), 'logferry-bench-'))
+    const written = (path: string, text: string) => {
+      mkdirSync(dirname(join(folder, path)), { recursive: true })
+      writeFileSync(join(folder, path), text, { mode: 0o755 })
+    }
+    cpSync('benchmarks/start.js', join(folder, 'benchmarks/start.js'))
+    written('package.json', '{ "type": "module" }')
+    written('package-lock.json', '{}')
+    written('benchmarks/package-lock.json', '{}')
+    written('node_modules/.package-lock.json', '{}')
+    written('node_modules/node/bin/node', '#!/bin/sh\necho measured')
+    written('bin/npm', '#!/bin/sh\necho npm $1 in $(basename $PWD)')
+    const { npm_execpath, ...env } = process.env
+    const { stdout, stderr } = runSync(process.execPath, ['benchmarks/start.js'], {
+      cwd: folder,
+      env: { ...env, ...(execPath && { npm_execpath: execPath }), PATH: `${folder}/bin:${env.PATH}` },
+    })
+    expect(stderr).toContain('npm ci in benchmarks\nnpm run in benchmarks\n')
+    expect(stdout).toBe('measured\n')
+  })
+})
+
 describe('the report', () => {
+  it('shows what is lost in few rounds, and how many rounds failed', () => {
+    const figures = (lost: number) => ({ kind: 'figures', figures: { lost } }) as const
+    const rounds = [figures(0), figures(16), figures(0), { kind: 'failed', why: 'the process ended' } as const]
+    const rows = [{ subject: 'winston-loki', variant: '', rounds }]
+    const experiment = { name: 'sizes', question: '', shows: ['lost'], charts: [], rows }
+    const text = resultsAsText({ ...resultsWith({}), experiments: [experiment] })
+    expect(text).toContain('0, up to 16')
+    expect(text).toContain('winston-loki: 1 of 4 rounds failed: the process ended')
+  })
+
   it('shows medians', () => {
     expect(summaryOf([3, 1, 2])).toEqual({ median: 2, least: 1, most: 3 })
     expect(summaryOf([4, 1, 2, 3])).toEqual({ median: 2.5, least: 1, most: 4 })

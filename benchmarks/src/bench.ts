@@ -1,12 +1,12 @@
 /** `npm run bench`: plans, measures, and reports. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { dirname, resolve } from 'node:path'
-import { commandLine, help, wanted } from './command-line.ts'
+import { type CommandLine, commandLine, help } from './command-line.ts'
 import { experiments } from './experiments/all.ts'
 import { benchmarksFolder, killChildren } from './harness/child.ts'
 import { startReceiver } from './harness/receiver-process.ts'
-import { countRuns, measure, type Planned, planned } from './measure.ts'
+import { countRuns, measure, type Planned, planOf } from './measure.ts'
 import { thisMachine } from './report/machine.ts'
 import type { Results } from './report/results.ts'
 import { resultsAsText } from './report/text.ts'
@@ -17,22 +17,25 @@ const userFolder = process.env.INIT_CWD ?? process.cwd()
 try {
   await main(process.argv.slice(2))
 } catch (error) {
-  console.error(`bench: ${(error as Error).message}\n\n${help}`)
-  process.exitCode = 2
+  console.error(`bench: ${(error as Error).message}`)
+  process.exitCode = 1
 }
 
 async function main(args: string[]): Promise<void> {
-  const given = commandLine(args)
-  if (given.help) return console.log(help)
-  const names = experiments.map(({ name }) => name)
-  const subjects = experiments.flatMap(experiment => experiment.cases('full').map(({ subject }) => subject))
-  const isWanted = wanted(given.only, names, subjects)
-  const plan = planned(experiments, given.extent, isWanted, given.rounds)
-  if (plan.length === 0) {
-    if (given.extent === 'quick') throw new Error('--quick measures nothing of that; leave --quick out')
-    throw new Error('these experiments have none of these set-ups; see --list')
+  let given: CommandLine
+  let plan: Planned[]
+  try {
+    given = commandLine(args)
+    plan = planOf(experiments, given)
+  } catch (error) {
+    console.error(`bench: ${(error as Error).message}\n\n${help}`)
+    process.exitCode = 2
+    return
   }
+  if (given.help) return console.log(help)
   if (given.list) return list(plan)
+  const json = given.json === undefined ? undefined : writablePath(resolve(userFolder, given.json))
+  const html = writablePath(resolve(userFolder, given.html ?? resolve(benchmarksFolder, 'results/report.html')))
 
   const startedAt = new Date().toISOString()
   const machine = thisMachine() // its load is that of others, as long as nothing has begun
@@ -50,9 +53,9 @@ async function main(args: string[]): Promise<void> {
     experiments: measured,
   }
   console.log(`\n${resultsAsText(results)}\n`)
-  if (given.json !== undefined) write(resolve(userFolder, given.json), `${JSON.stringify(results, null, 2)}\n`)
+  if (json !== undefined) write(json, `${JSON.stringify(results, null, 2)}\n`)
   const { reportPage } = await import('./report/page.ts')
-  write(resolve(userFolder, given.html ?? resolve(benchmarksFolder, 'results/report.html')), reportPage(results))
+  write(html, reportPage(results))
 }
 
 /** Aborted by the first Ctrl-C or SIGTERM, with the name of the signal; the second one ends the process. */
@@ -75,8 +78,20 @@ function list(plan: readonly Planned[]): void {
   console.log(`\n${countRuns(plan)} runs`)
 }
 
-function write(path: string, text: string): void {
+/**
+ * Makes the folder of a file that is written after an hour of measuring.
+ *
+ * @throws Error if the file cannot be written
+ */
+function writablePath(path: string): string {
   mkdirSync(dirname(path), { recursive: true })
+  const isThere = existsSync(path)
+  closeSync(openSync(path, 'a'))
+  if (!isThere) rmSync(path)
+  return path
+}
+
+function write(path: string, text: string): void {
   writeFileSync(path, text)
   console.log(`Written: ${path}`)
 }

@@ -1,3 +1,4 @@
+import { type CommandLine, wanted } from './command-line.ts'
 import type { Case, Experiment, Extent } from './experiments/experiment.ts'
 import { Progress } from './harness/progress.ts'
 import type { Receiver } from './harness/receiver-process.ts'
@@ -20,6 +21,23 @@ export function planned(
     const cases = experiment.cases(extent).filter(({ subject }) => isWanted(experiment.name, subject))
     return cases.length === 0 ? [] : [{ experiment, cases, rounds: rounds ?? experiment.rounds[extent] }]
   })
+}
+
+/**
+ * All that is asked for.
+ *
+ * @throws Error if a part of it does not exist
+ */
+export function planOf(experiments: readonly Experiment[], { only, extent, rounds }: CommandLine): Planned[] {
+  const names = experiments.map(({ name }) => name)
+  const subjects = experiments.flatMap(experiment => experiment.cases('full').map(({ subject }) => subject))
+  const plan = planned(experiments, extent, wanted(only, names, subjects), rounds)
+  const isPlanned = (asked: string) => plan.some(({ experiment }) => experiment.name === asked)
+  const missing = only.filter(asked => names.includes(asked) && !isPlanned(asked))
+  if (missing.length === 0 && plan.length > 0) return plan
+  if (extent === 'quick')
+    throw new Error(`--quick measures nothing of ${missing.join(', ') || 'that'}; leave --quick out`)
+  throw new Error(`none of these set-ups is in ${missing.join(', ')}; see --list`)
 }
 
 export function countRuns(plan: readonly Planned[]): number {

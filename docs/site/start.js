@@ -47,9 +47,10 @@ function quiet() {
 
 function npm(note, folder, args) {
   console.error(note)
-  const cli = process.env.npm_execpath
-  if (cli === undefined) run('npm', args, folder)
-  else run(process.execPath, [cli, ...args], folder)
+  const cli = process.env.npm_execpath ?? ''
+  // pnpm and Yarn name themselves there. The lock file is npm's.
+  if (cli.endsWith('npm-cli.js')) run(process.execPath, [cli, ...args], folder)
+  else run('npm', args, folder)
 }
 
 function run(command, args, folder) {

@@ -12,8 +12,8 @@ import { type ShapeName, shapeNames } from '../workload/shapes.ts'
 import { crossed, type Experiment, shipping } from './experiment.ts'
 import { loadOf } from './shapes.ts'
 
-const subjects = [
-  'logferry-core',
+/** What this experiment alone measures. */
+export const withOptions: readonly string[] = [
   'logferry-core-no-usage',
   'logferry-core-redact',
   'logferry-core-redact-match',
@@ -39,7 +39,7 @@ export const options: Experiment = {
   cases(extent) {
     if (extent === 'quick') return []
     return [
-      ...subjects.map(name => shipping(name, { events: 100_000 })),
+      ...['logferry-core', ...withOptions].map(name => shipping(name, { events: 100_000 })),
       ...crossed(offDefaultAndOn, Object.fromEntries(shapeNames.map(name => [name, warmLoadOf(name)]))),
     ]
   },

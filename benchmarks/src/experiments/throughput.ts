@@ -8,6 +8,7 @@
  */
 import { setUps } from '../set-ups/catalogue.ts'
 import { type Experiment, shipping } from './experiment.ts'
+import { withOptions } from './options.ts'
 
 const telling = [
   'no-op-winston',
@@ -50,8 +51,9 @@ export const throughput: Experiment = {
   charts: ['mainCpuUs', 'eventsPerSecond', 'peakRssMb'],
   cases(extent) {
     if (extent === 'quick') return telling.map(name => shipping(name, { events: 60_000 }))
-    // Which need options of their own and have experiments of their own.
+    // Which need options of their own and have experiments of their own: some of them ship little on purpose.
     const others = [
+      ...withOptions,
       'logferry-winston-limits',
       'logferry-winston-spool',
       'logferry-winston-disk',

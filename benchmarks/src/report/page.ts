@@ -9,6 +9,7 @@ import {
   type Results,
   type Row,
   valuesOf,
+  whatIsMissing,
   whyNone,
 } from './results.ts'
 import { isMet, targetsOf } from './targets.ts'
@@ -99,12 +100,12 @@ function cell(row: Row, figure: string): string {
 
 function missing(rows: readonly Row[]): string {
   const reasons = rows.flatMap(row => {
-    const why = whyNone(row)
+    const why = whatIsMissing(row)
     return why === undefined
       ? []
       : [`<li>${escaped([row.subject, row.variant].filter(Boolean).join(', '))}: ${escaped(why)}</li>`]
   })
-  return reasons.length === 0 ? '' : `<p>Without figures:</p><ul>${reasons.join('')}</ul>`
+  return reasons.length === 0 ? '' : `<p>Missing:</p><ul>${reasons.join('')}</ul>`
 }
 
 function setUpsSection({ experiments }: Results): string {

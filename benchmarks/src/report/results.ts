@@ -55,6 +55,14 @@ export function rowOf(results: Results, experiment: string, subject: string, var
   return found?.rows.find(row => row.subject === subject && row.variant === variant)
 }
 
+/** What is missing of a case: all figures, or those of rounds that failed. */
+export function whatIsMissing(row: Row): string | undefined {
+  const { rounds } = row
+  const failed = rounds.filter(measured => measured.kind === 'failed')
+  if (failed.length === 0 || failed.length === rounds.length) return whyNone(row)
+  return `${failed.length} of ${rounds.length} rounds failed: ${failed.at(-1)?.why}`
+}
+
 /** Why a case has no figures, if it has none. */
 export function whyNone({ rounds }: Row): string | undefined {
   if (rounds.some(({ kind }) => kind === 'figures')) return undefined

@@ -8,6 +8,7 @@ import {
   type Results,
   type Row,
   valuesOf,
+  whatIsMissing,
   whyNone,
 } from './results.ts'
 import { isMet, type Target, targetsOf } from './targets.ts'
@@ -39,17 +40,18 @@ function experimentAsText({ name, question, shows, rows }: ExperimentResults): s
   ])
   const lines = aligned([head, units, ...body], hasVariants ? 2 : 1)
   const missing = rows.flatMap(row => {
-    const why = whyNone(row)
+    const why = whatIsMissing(row)
     return why === undefined ? [] : [`  ${`${row.subject} ${row.variant}`.trim()}: ${why}`]
   })
   return [styleText('bold', `${name}: ${question}`), ...lines, ...missing].join('\n')
 }
 
-/** The median, and how far the rounds lie apart where they do. */
+/** The median, and how far the rounds lie apart where they do. Nothing is lost in most rounds is not nothing is lost. */
 function cell(row: Row, figure: string): string {
   const summary = figureOf(row, figure)
   if (summary === undefined) return ''
   const { median, least, most } = summary
+  if (median === 0 && most > 0) return `${written(figure, median)}, up to ${written(figure, most)}`
   const spread = median === 0 ? 0 : (most - least) / 2 / Math.abs(median)
   return spread < 0.005 ? written(figure, median) : `${written(figure, median)} ±${Math.round(spread * 100)}%`
 }
