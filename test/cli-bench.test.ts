@@ -99,6 +99,7 @@ describe.concurrent('logferry bench', () => {
     [['--events', '10'], "--events must be a whole number, at least 1000, not '10'"],
     [['--seconds', 'x'], "--seconds must be a whole number, at least 1, not 'x'"],
     [['--seconds', '1.5'], "--seconds must be a whole number, at least 1, not '1.5'"],
+    [['--seconds', '100000000'], "--seconds must be a whole number, at most 1000000, not '100000000'"],
   ])('exits with 2 for %j', async (args, problem) => {
     await using emulator = await startEmulator()
     const { code, stdout, stderr } = await bench(emulator, args)

@@ -43,8 +43,8 @@ Exits with 0 if there is a proposal, with 1 if nothing was delivered.`,
   },
   outlivesReader: true,
   async run(given) {
-    const events = numberOf(given, 'events', 200_000, 1000)
-    const seconds = numberOf(given, 'seconds', 60, 1)
+    const events = numberOf(given, 'events', 200_000, { min: 1000, max: 1e9 })
+    const seconds = numberOf(given, 'seconds', 60, { min: 1, max: 1e6 }) // eleven days
     const options: ShipperOptions = { ...serviceOf(given), dataset: given.dataset as string | undefined }
     const perTrial = { events: Math.floor((events - 1) / trialCount), timeoutMs: (seconds * 1000) / trialCount }
     const attempt = (maxBatchBytes: number, maxConcurrentRequests: number) =>
@@ -171,12 +171,13 @@ function shown(value: number): string {
   return Math.round(value).toLocaleString('en')
 }
 
-function numberOf(given: Given, name: string, fallback: number, min: number): number {
+function numberOf(given: Given, name: string, fallback: number, { min, max }: { min: number; max: number }): number {
   const text = given[name]
   if (text === undefined) return fallback
   const value = /^\d+$/.test(String(text)) ? Number(text) : Number.NaN
-  if (value >= min && value <= 1e9) return value
-  throw new Misuse(`--${name} must be a whole number, at least ${min}, not '${text}'`)
+  if (value >= min && value <= max) return value
+  const range = value > max ? `at most ${max}` : `at least ${min}`
+  throw new Misuse(`--${name} must be a whole number, ${range}, not '${text}'`)
 }
 
 function complain(what: string, trials: readonly Trial[] = []): 1 {
