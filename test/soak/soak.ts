@@ -15,24 +15,43 @@ interface Row extends Pick<LongScenario, 'number' | 'what'> {
   readonly figures: Figures
 }
 
-const { values } = parseArgs({
-  options: {
-    only: { type: 'string', multiple: true },
-    short: { type: 'boolean', default: false },
-    seed: { type: 'string' },
-    case: { type: 'string', multiple: true },
-    processes: { type: 'string' },
-  },
-})
-const seed = values.seed === undefined ? undefined : Number(values.seed)
-const processes = values.processes === undefined ? undefined : Number(values.processes)
+const values = given()
+const seed = numberOf('seed')
+const processes = numberOf('processes')
+const unknown = values.only?.find(one => !longScenarios.some(({ number }) => String(number) === one))
 const chosen = longScenarios
   .filter(isChosen)
   .map(one => (seed !== undefined && one.number === 'chaos' ? chaosOf(seed) : one))
-if (chosen.length === 0) {
+if (chosen.length === 0 || unknown !== undefined) {
   const numbers = [...new Set(longScenarios.map(({ number }) => number))].join(', ')
   const names = longScenarios.flatMap(({ name }) => name ?? []).join(', ')
-  console.error(`--only takes one of: ${numbers}. --case takes the beginning of one of: ${names}`)
+  refuse(`--only takes one of: ${numbers}. --case takes the beginning of one of: ${names}`)
+}
+
+function given() {
+  try {
+    return parseArgs({
+      options: {
+        only: { type: 'string', multiple: true },
+        short: { type: 'boolean', default: false },
+        seed: { type: 'string' },
+        case: { type: 'string', multiple: true },
+        processes: { type: 'string' },
+      },
+    }).values
+  } catch (error) {
+    return refuse(`${(error as Error).message}. The options are --only, --short, --seed, --case and --processes.`)
+  }
+}
+
+function numberOf(option: 'seed' | 'processes'): number | undefined {
+  const text = values[option]
+  if (text === undefined || /^[1-9]\d{0,8}$/.test(text)) return text === undefined ? undefined : Number(text)
+  return refuse(`--${option} must be a whole number, at least 1, not '${text}'`)
+}
+
+function refuse(why: string): never {
+  console.error(`soak: ${why}`)
   process.exit(2)
 }
 
