@@ -40,9 +40,9 @@ describe.concurrent('logferry', () => {
       'logferry: option `spool.directory` must be an absolute path, ',
     ],
   ])('names the cause where the current directory has been removed: logferry %s', async (words, cause) => {
-    const script = `cd "$(mktemp -d)" && rmdir "$PWD" && exec "$0" ${main} ${words} < /dev/null`
+    const script = `cd "$(mktemp -d)" && rmdir "$PWD" && exec "$0" "$1" ${words} < /dev/null`
     const environment = { LOGFERRY_TOKEN: 'a-token-of-tests' }
-    const { code, stdout, stderr } = await runProgram('sh', ['-c', script, process.execPath], environment)
+    const { code, stdout, stderr } = await runProgram('sh', ['-c', script, process.execPath, main], environment)
     expect(stdout + stderr).toContain(cause)
     expect(stdout + stderr).not.toMatch(/uv_cwd|report this|\n {4}at /)
     expect(code).toBeGreaterThan(0)

@@ -83,8 +83,8 @@ function processOptions({ folder, environment }: Surroundings): SpawnOptions {
 function commandsFolder(folder: string): string {
   const path = `${folder}/.commands`
   mkdirSync(path, { recursive: true })
-  const npx = `#!/bin/sh\n[ "$1" = logferry ] || exit 127\nshift\n[ "$1" != dev ] || { shift; set -- dev --port 0 "$@"; }\nexec ${process.execPath} ${root}dist/cli/main.cjs "$@"\n`
-  for (const [name, script] of Object.entries({ npx, node: `#!/bin/sh\nexec ${process.execPath} "$@"\n` })) {
+  const npx = `#!/bin/sh\n[ "$1" = logferry ] || exit 127\nshift\n[ "$1" != dev ] || { shift; set -- dev --port 0 "$@"; }\nexec '${process.execPath}' '${root}dist/cli/main.cjs' "$@"\n`
+  for (const [name, script] of Object.entries({ npx, node: `#!/bin/sh\nexec '${process.execPath}' "$@"\n` })) {
     writeFileSync(`${path}/${name}`, script)
     chmodSync(`${path}/${name}`, 0o755)
   }
