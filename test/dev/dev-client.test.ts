@@ -8,6 +8,7 @@ import { follow } from '../../src/cli/events/follow.ts'
 import { NewestEvents, newestEvents } from '../../src/cli/events/search.ts'
 import { getEvent } from '../../src/cli/mcp/event-tools.ts'
 import { listErrors } from '../../src/cli/mcp/summary-tools.ts'
+import { startEmulator } from '../../src/emulator.ts'
 import { hostileText, unprintable } from '../support/hostile-text.ts'
 
 /** A client of a service that answers so. */
@@ -112,6 +113,12 @@ describe('the client of the dev service', () => {
     })
     expect(paths).toEqual(['/dev/api/events?limit=1'])
     expect(trouble.message).toMatch(/answers 302, and is no dev service/)
+  })
+
+  it('knows that an emulator is no dev service', async () => {
+    await using emulator = await startEmulator()
+    const client = new DevClient({ url: new URL(emulator.url), token: undefined })
+    await expect(client.events({ limit: 1 })).rejects.toThrow(/answers 404, and is no dev service\. Start one with/)
   })
 
   it('makes the words of a refusal harmless', async () => {

@@ -163,7 +163,8 @@ export class DevClient {
   #refusal(status: number, answer: unknown): string {
     const { code, message } = (answer ?? {}) as Partial<Record<keyof ErrorAnswer, unknown>>
     if (status === 401) return `${this.#name} asks for its token. ${tokenRemedy}`
-    if (typeof code === 'string' && typeof message === 'string') {
+    // The emulator answers a path that only the dev service has in the same form as the dev service would.
+    if (typeof code === 'string' && typeof message === 'string' && code !== 'unknown-path') {
       return `${this.#name} refuses the request (${status} ${toShortLine(code)}): ${toMessageLine(message)}`
     }
     return `${this.#name} answers ${status}, and is no dev service. ${remedy}`
