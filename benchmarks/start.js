@@ -10,12 +10,15 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const here = fileURLToPath(new URL('.', import.meta.url))
 
-const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
+// NODE_ENV=production would leave out what builds the package.
+const all = ['--include=dev', '--no-audit', '--no-fund', '--loglevel=error']
 
-if (!isInstalled(root)) npm('Installing what the package needs …', root, ['ci', ...quiet])
+// `npm ci --omit=dev` installs no compiler.
+const hasCompiler = existsSync(`${root}node_modules/typescript`)
+if (!hasCompiler || !isInstalled(root)) npm('Installing what the package needs …', root, ['ci', ...all])
 npm(undefined, root, ['run', '--silent', 'build']) // what is measured is the source as it stands
 if (!isInstalled(here))
-  npm('Installing the libraries to compare with, into benchmarks/node_modules …', here, ['ci', ...quiet])
+  npm('Installing the libraries to compare with, into benchmarks/node_modules …', here, ['ci', ...all])
 npm(undefined, here, ['run', '--silent', 'build'])
 
 // The Node of package.json: npm's own may be older.

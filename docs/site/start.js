@@ -22,9 +22,10 @@ if (unknown !== undefined) {
   process.exit(2)
 }
 
-// Whatever is installed for the package will do: no other version of it changes what the site shows.
-if (!existsSync(`${root}node_modules`)) npm('Installing what the package needs …', root, ['ci', ...quiet()])
-if (!isInstalled(here)) npm('Installing what makes the site, into docs/site/node_modules …', here, ['ci', ...quiet()])
+// Whatever is installed for the package will do: no other version of it changes what the site shows. `npm ci --omit=dev`
+// installs too little.
+if (!existsSync(`${root}node_modules/node`)) npm('Installing what the package needs …', root, ['ci', ...all()])
+if (!isInstalled(here)) npm('Installing what makes the site, into docs/site/node_modules …', here, ['ci', ...all()])
 
 for (const made of ['build', 'dist', 'public', 'src/content'])
   rmSync(`${here}${made}`, { recursive: true, force: true })
@@ -41,8 +42,9 @@ function isInstalled(folder) {
   return existsSync(installed) && statSync(installed).mtimeMs >= statSync(`${folder}package-lock.json`).mtimeMs
 }
 
-function quiet() {
-  return ['--no-audit', '--no-fund', '--loglevel=error']
+function all() {
+  // NODE_ENV=production would leave out what builds the package.
+  return ['--include=dev', '--no-audit', '--no-fund', '--loglevel=error']
 }
 
 function npm(note, folder, args) {
