@@ -8,7 +8,7 @@ import type { MemoryBudget } from '../batch/memory-budget.ts'
 import { readUpTo } from '../batch/spill.ts'
 import type { ResolvedSpool } from '../options/spool-options.ts'
 import { ownProperties } from '../own-properties.ts'
-import type { LostLines } from '../spool/adoption.ts'
+import type { LostLines, SetAside } from '../spool/adoption.ts'
 import { DeadLetters } from '../spool/dead-letters.ts'
 import { type Disk, nodeDisk } from '../spool/disk.ts'
 import type { RefusedRecord } from '../spool/segment-format.ts'
@@ -125,7 +125,8 @@ export class SpoolCoordinator {
         this.#countAdopted(lost)
         this.onLost(lost.count, lost.dataset)
       },
-      onRefused: refused => this.#setAside(refused),
+      onRefused: refused => this.#keep(refused),
+      onSetAside: setAside => this.#warnOfSetAside(setAside),
       onUnreadable: error => this.#warnOfUnreadable(error),
       onForeign: count => this.#warnOfForeign(count),
     })
@@ -258,17 +259,17 @@ export class SpoolCoordinator {
     dropPending(this.#deps, drop, emit => this.#emitSoon(emit))
   }
 
-  /** Keeps intact records that must not be sent, in the same file as events that the service refused. */
-  #setAside(refused: readonly RefusedRecord[]): void {
-    const now = new Date(systemTimeMs())
-    const unwritten = refused.filter(
-      ({ dataset, line, reason }) => !this.#deadLetters.write({ dataset, event: line, reason }, now),
-    ).length
-    this.#rejectedUnwritten += unwritten
-    const kept =
-      unwritten === 0 ? 'but kept in rejected.ndjson' : `and ${unwritten} could not be kept in rejected.ndjson`
+  /** Keeps an intact record that must not be sent, in the same file as events that the service refused. */
+  #keep({ dataset, line, reason }: RefusedRecord): boolean {
+    const isKept = this.#deadLetters.write({ dataset, event: line, reason }, new Date(systemTimeMs()))
+    if (!isKept) this.#rejectedUnwritten++
+    return isKept
+  }
+
+  #warnOfSetAside({ count, unkept, reason }: SetAside): void {
+    const kept = unkept === 0 ? 'but kept in rejected.ndjson' : `and ${unkept} could not be kept in rejected.ndjson`
     this.#warn(
-      `the spool in ${this.#directory} has records that logferry did not write: ${refused.length} (${refused[0]?.reason}). ` +
+      `the spool in ${this.#directory} has records that logferry did not write: ${count} (${reason}). ` +
         `They are not sent, ${kept}. Find out what else writes to this directory.`,
       'refused',
     )

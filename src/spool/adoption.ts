@@ -1,8 +1,8 @@
 import type { StoredBatch } from '../batch/batch-store.ts'
 import { scratchBuffers } from '../files/scratch-buffers.ts'
-import { monotonicMs, setTimeout } from '../time.ts'
 import { isPassing } from './disk.ts'
 import { isFor } from './file-names.ts'
+import { Rests } from './rests.ts'
 import { Segment, type SegmentDeps } from './segment.ts'
 import type { RefusedRecord } from './segment-format.ts'
 import { directoriesIn, type OnReleased, type SegmentFile, SpoolDirectory } from './spool-directory.ts'
@@ -25,6 +25,15 @@ export interface LostLines {
   readonly wasHandedOffHere: boolean
 }
 
+/** The intact records of a segment that must not be sent. */
+export interface SetAside {
+  readonly count: number
+  /** Number of these that were not kept. */
+  readonly unkept: number
+  /** Why the first one must not be sent. */
+  readonly reason: string
+}
+
 /** Calls from an adoption to its caller. */
 export interface AdopterListeners {
   /**
@@ -35,8 +44,10 @@ export interface AdopterListeners {
   /** Called with some of the adopted batches, oldest first. */
   onAdopted(batches: readonly AdoptedBatch[]): void
   onLost(lost: LostLines): void
-  /** Called with intact records that must not be sent. `onLost` has already counted them. */
-  onRefused(refused: readonly RefusedRecord[]): void
+  /** Called with each intact record that must not be sent. `onLost` counts it later. Returns true if the record was kept. */
+  onRefused(refused: RefusedRecord): boolean
+  /** Called when such records of a segment have been counted. */
+  onSetAside(setAside: SetAside): void
   /** Called if a file or directory cannot be read now. It stays in the spool, and is tried again. */
   onUnreadable(error: unknown): void
   /** Called if directories of other users have come, with the number of all of these. They are left alone. */
@@ -78,8 +89,6 @@ const maxDirectories = 4
 const maxSegments = 4096
 const passedOnSegments = 1024
 
-const restEveryMs = 5
-
 /** A segment and the results of reading it, without its lines. */
 interface Found {
   readonly segment: Segment
@@ -87,7 +96,7 @@ interface Found {
   readonly severities: Uint8Array
   readonly byteLength: number
   readonly lost: number
-  readonly refused: readonly RefusedRecord[]
+  readonly setAside: SetAside
 }
 
 /** Adopts the directories of processes that ended, or that released them. */
@@ -114,7 +123,7 @@ export class Adopter {
   /** True if directories or files must wait until adopted segments are delivered. */
   #hasMore = false
   #closings = 0
-  #restAtMs = 0
+  readonly #rests = new Rests()
 
   constructor(deps: AdopterDeps) {
     this.#deps = deps
@@ -179,9 +188,9 @@ export class Adopter {
     let found: Found[] = []
     let foundBytes = 0
     for await (const segment of this.#segments(listeners)) {
-      await this.#rest()
+      await this.#rests.due()
       if (closings !== this.#closings) return false
-      const one = await this.#read(segment).catch(error => listeners.onUnreadable(error))
+      const one = await this.#read(segment, listeners).catch(error => listeners.onUnreadable(error))
       if (closings !== this.#closings) return false
       if (one === undefined) {
         this.#unread.add(segment)
@@ -202,12 +211,21 @@ export class Adopter {
     return this.#hasMore && this.#directories.size < directories
   }
 
-  /** Reads a segment. Its lines are not kept: the batch reads them again when its turn comes. */
-  async #read(segment: Segment): Promise<Found> {
+  /**
+   * Reads a segment. Its lines are not kept: the batch reads them again when its turn comes. Records that must not be sent are
+   * passed on at once. If `close` comes meanwhile, the next process that adopts the segment finds all of them.
+   */
+  async #read(segment: Segment, { onRefused }: AdopterListeners): Promise<Found> {
+    const closings = this.#closings
     const scratch = scratchBuffers.take(segment.readableBytes)
+    const setAside = { count: 0, unkept: 0, reason: '' }
     try {
-      const { dataset, severities, lines, lost, refused } = await segment.adopt(() => this.#rest(), scratch)
-      return { segment, dataset, severities, byteLength: lines.length, lost, refused }
+      const { dataset, severities, lines, lost } = await segment.adopt(this.#rests, scratch, refused => {
+        if (closings !== this.#closings) return
+        if (setAside.count++ === 0) setAside.reason = refused.reason
+        if (!onRefused(refused)) setAside.unkept++
+      })
+      return { segment, dataset, severities, byteLength: lines.length, lost, setAside }
     } finally {
       scratchBuffers.giveBack(scratch)
     }
@@ -238,7 +256,7 @@ export class Adopter {
     let mayFindMore = true
     for (;;) {
       yield* this.#open()
-      await this.#rest()
+      await this.#rests.due()
       if (closings !== this.#closings) return
       // Also after a claim: if two processes try to claim a directory at the same moment, both may fail.
       if (this.#found.length === 0 && mayFindMore) {
@@ -354,19 +372,9 @@ export class Adopter {
     }
   }
 
-  /** Gives the event loop a turn every few milliseconds. A process with nothing else to do ends in that turn. */
-  #rest(): Promise<void> | undefined {
-    return monotonicMs() < this.#restAtMs ? undefined : this.#takeTurn()
-  }
-
-  async #takeTurn(): Promise<void> {
-    await new Promise(resolve => setTimeout(resolve, 0).unref())
-    this.#restAtMs = monotonicMs() + restEveryMs
-  }
-
-  #emit(found: readonly Found[], { isTooLarge, onAdopted, onLost, onRefused }: AdopterListeners): void {
+  #emit(found: readonly Found[], { isTooLarge, onAdopted, onLost, onSetAside }: AdopterListeners): void {
     const adopted: AdoptedBatch[] = []
-    for (const { segment, dataset, severities, byteLength, lost, refused } of found) {
+    for (const { segment, dataset, severities, byteLength, lost, setAside } of found) {
       if (dataset !== undefined && isTooLarge(byteLength)) {
         this.#leaving.add(segment.directory)
         continue
@@ -375,7 +383,7 @@ export class Adopter {
       const wasHandedOffHere = this.#handedOff.delete(segment.order)
       const count = handedOff === undefined ? lost : handedOff - severities.length
       if (count > 0) onLost({ count, dataset, wasHandedOffHere })
-      if (refused.length > 0) onRefused(refused)
+      if (setAside.count > 0) onSetAside(setAside)
       if (dataset === undefined) segment.remove()
       else {
         segment.markNeeded()

@@ -191,6 +191,7 @@ export class SegmentReader {
   /** Numbers of the lines taken. */
   readonly #taken = new Set<number>()
   readonly #refused: RefusedRecord[] = []
+  readonly #onRefused: (refused: RefusedRecord) => void
   #dataset: Buffer | undefined
   #at = 0
   #count = 0
@@ -198,9 +199,11 @@ export class SegmentReader {
   #isEnded = false
   #damagedFrom: number | undefined
 
-  constructor(bytes: Buffer, check: LineCheck = () => undefined) {
+  /** @param onRefused gets the refused records one by one, in place of the content: a file may have millions of them */
+  constructor(bytes: Buffer, check: LineCheck = () => undefined, onRefused?: (refused: RefusedRecord) => void) {
     this.#bytes = bytes
     this.#check = check
+    this.#onRefused = onRefused ?? (refused => this.#refused.push(refused))
   }
 
   /** Reads one record, or skips one damaged place. Returns false at the end of the bytes. */
@@ -243,7 +246,7 @@ export class SegmentReader {
     if (this.#taken.has(record.number)) return
     const reason = this.#isExpected(record.dataset) ? this.#check(record) : 'its dataset is not that of the segment'
     if (reason !== undefined) {
-      this.#refused.push({ dataset: String(record.dataset), line: String(record.line), reason })
+      this.#onRefused({ dataset: String(record.dataset), line: String(record.line), reason })
       return
     }
     this.#taken.add(record.number)

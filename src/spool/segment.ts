@@ -32,11 +32,13 @@ import { monotonicMs } from '../time.ts'
 import type { AppendFile, AppendFiles } from './append-files.ts'
 import { type Disk, type FileState, isPassing, isSameFile } from './disk.ts'
 import { whyNoEvent } from './event-line.ts'
+import { Rests } from './rests.ts'
 import {
   type LineCheck,
   maxSegmentBytes,
   nameBytes,
   newline,
+  type RefusedRecord,
   readSegment,
   recordBytes,
   type SegmentContent,
@@ -109,8 +111,8 @@ export class Segment implements StoredBatch, NeededSegment {
   #isComplete = true
   #isNeeded = false
   #isRemoved = false
-  /** File positions of intact records that must not be sent; `undefined` if there are none. */
-  #refusedAt: Set<number> | undefined
+  /** True if the file has intact records that must not be sent. */
+  #hasRefused = false
   #hasVanished = false
   #isSealed = false
   /** Identity of the file; `undefined` if the disk gave none. */
@@ -274,32 +276,25 @@ export class Segment implements StoredBatch, NeededSegment {
   }
 
   /**
-   * Reads a file that another process has written. Returns no content if the file does not exist. Each line is checked
-   * once; lines that must not be sent are skipped from then on.
+   * Reads a file that another process has written. Returns no content if the file does not exist. Each line is checked;
+   * lines that must not be sent are skipped from then on.
    *
-   * @param rest called between records, because checking lines takes longer than all other work; a returned promise is
-   *   awaited
+   * @param rests taken between records, because checking lines takes longer than all other work
    * @param scratch holds the content if the file fits into it, until the next call with the same scratch
+   * @param onRefused called with each intact record that must not be sent
    * @throws any error from reading; one with the code of `readFile` if the file is larger than `maxSegmentBytes`
    */
-  async adopt(rest: () => Promise<void> | undefined, scratch: Buffer): Promise<SegmentContent> {
+  async adopt(rests: Rests, scratch: Buffer, onRefused: (refused: RefusedRecord) => void): Promise<SegmentContent> {
     if (this.hasVanished) return noContent // a file at this path may now belong to another process
     if (this.#bytes > maxSegmentBytes)
       throw Object.assign(new Error('the file is too large'), { code: 'ERR_FS_FILE_TOO_LARGE' })
     try {
-      this.#refusedAt = undefined
-      const reader = new SegmentReader(await this.#deps.disk.read(this.path, scratch), record => {
-        const reason = whyNoEvent(record)
-        if (reason === undefined) return undefined
-        this.#refusedAt ??= new Set()
-        this.#refusedAt.add(record.at)
-        return reason
+      this.#hasRefused = false
+      const bytes = await this.#deps.disk.read(this.path, scratch)
+      return await this.#readIn(bytes, rests, whyNoEvent, refused => {
+        this.#hasRefused = true
+        onRefused(refused)
       })
-      while (reader.step()) {
-        const resting = rest()
-        if (resting !== undefined) await resting
-      }
-      return this.#counted(reader.content())
     } catch (error) {
       return withoutFile(error)
     }
@@ -308,7 +303,7 @@ export class Segment implements StoredBatch, NeededSegment {
   readNow(): StoredContent {
     if (this.hasVanished) return noContent
     try {
-      return this.#contentIn(this.#deps.disk.readNow(this.path))
+      return this.#counted(readSegment(this.#deps.disk.readNow(this.path), this.#check))
     } catch (error) {
       return withoutFile(error)
     }
@@ -317,7 +312,8 @@ export class Segment implements StoredBatch, NeededSegment {
   async read(scratch: Buffer): Promise<StoredContent> {
     if (this.hasVanished) return noContent
     try {
-      const content = this.#contentIn(await this.#deps.disk.read(this.path, scratch))
+      const bytes = await this.#deps.disk.read(this.path, scratch)
+      const content = await this.#readIn(bytes, new Rests(monotonicMs()), this.#check, () => {})
       this.#failedReads = 0
       return content
     } catch (error) {
@@ -416,10 +412,24 @@ export class Segment implements StoredBatch, NeededSegment {
     this.#directory.removeNeeded(this)
   }
 
-  #contentIn(bytes: Buffer): SegmentContent {
-    const refused = this.#refusedAt
-    const check: LineCheck | undefined = refused && (({ at }) => (refused.has(at) ? 'as before' : undefined))
-    return this.#counted(readSegment(bytes, check))
+  /** The check of lines that were checked before. Their places are not kept, of which a file may have millions. */
+  get #check(): LineCheck | undefined {
+    return this.#hasRefused ? whyNoEvent : undefined
+  }
+
+  /** Reads the records one by one. Another program may have written millions of them. */
+  async #readIn(
+    bytes: Buffer,
+    rests: Rests,
+    check: LineCheck | undefined,
+    onRefused: (refused: RefusedRecord) => void,
+  ): Promise<SegmentContent> {
+    const reader = new SegmentReader(bytes, check, onRefused)
+    while (reader.step()) {
+      const resting = rests.due()
+      if (resting !== undefined) await resting
+    }
+    return this.#counted(reader.content())
   }
 
   #counted(content: SegmentContent): SegmentContent {

@@ -41,6 +41,7 @@ it('the next adoption after close() adopts every segment, however late the disk 
     },
     onLost: lost => expect.unreachable(`${lost.count} lost`),
     onRefused: () => expect.unreachable('refused'),
+    onSetAside: () => expect.unreachable('set aside'),
     onUnreadable: error => expect.unreachable(String(error)),
     onForeign: () => expect.unreachable(),
   }

@@ -1,7 +1,11 @@
-import { expect, it, vi } from 'vitest'
-import type { AdoptedBatch } from '../../src/spool/adoption.ts'
+import { describe, expect, it, vi } from 'vitest'
+import type { StoredBatch } from '../../src/batch/batch-store.ts'
+import type { AdoptedBatch, SetAside } from '../../src/spool/adoption.ts'
 import { Spool } from '../../src/spool/spool.ts'
 import { FakeDisk } from './fake-disk.ts'
+
+const listeners = { makeRoom: () => false, onTrouble() {}, onRetry() {}, onFull() {}, onVanished() {}, onMore() {} }
+const options = { directory: '/spool', maxBytes: 1_073_741_824, destination: 'x', isWriteThrough: false }
 
 const files = 10
 const line = Buffer.from(`{"text":"${'x'.repeat(990)}"}\n`)
@@ -9,8 +13,6 @@ const lines = 3000
 
 it('orphaned files that are larger than usual batches are read one after the other into one buffer', async () => {
   const disk = new FakeDisk()
-  const listeners = { makeRoom: () => false, onTrouble() {}, onRetry() {}, onFull() {}, onVanished() {}, onMore() {} }
-  const options = { directory: '/spool', maxBytes: 1_073_741_824, destination: 'x', isWriteThrough: false }
   const open = () => new Spool(options, disk.mount().disk, listeners)
   const leaving = open()
   const batch = Buffer.concat(Array(lines).fill(line))
@@ -26,6 +28,7 @@ it('orphaned files that are larger than usual batches are read one after the oth
     onAdopted: batches => adopted.push(...batches),
     onLost: ({ count }) => expect.unreachable(`${count} lost`),
     onRefused: () => expect.unreachable('refused'),
+    onSetAside: () => expect.unreachable('set aside'),
     onUnreadable: error => expect.unreachable(String(error)),
     onForeign: () => expect.unreachable(),
   })
@@ -34,4 +37,56 @@ it('orphaned files that are larger than usual batches are read one after the oth
   expect(copy.mock.calls.filter(([bytes]) => Buffer.isBuffer(bytes) && bytes.length > batch.length)).toEqual([])
   for (const { copy } of adopted) copy.remove()
   heir.close()
+})
+
+describe('a file with hundreds of thousands of lines, as another program may have written, is read in many turns', () => {
+  const count = 500_000
+  const write = (line: string) => {
+    const { disk } = new FakeDisk().mount()
+    const spool = new Spool(options, disk, listeners)
+    const lines = Buffer.alloc(count * line.length, line)
+    const stored = spool.write('d', lines, new Uint8Array(count).fill(2)) as StoredBatch
+    return { disk, spool, stored }
+  }
+
+  it('when a batch returns to memory', async () => {
+    const { stored } = write('{}\n')
+    let turns = 0
+    const timer = setInterval(() => turns++, 1)
+    const { severities } = await stored.read(Buffer.alloc(0))
+    clearInterval(timer)
+    expect(severities.length).toBe(count)
+    expect(turns).toBeGreaterThan(10)
+  })
+
+  it('when it is adopted, although no line may be sent', async () => {
+    const { disk, spool, stored } = write('[]\n')
+    stored.handOff()
+    spool.close()
+    let turn = 0
+    const timer = setInterval(() => turn++, 1)
+    const turnsOfRefused = new Set<number>()
+    const setAside: SetAside[] = []
+    let lost = 0
+    const heir = new Spool(options, disk, listeners)
+    await heir.adoptOrphans({
+      isTooLarge: () => false,
+      onAdopted: () => expect.unreachable('adopted'),
+      onLost: ({ count }) => {
+        lost += count
+      },
+      onRefused: ({ line }) => {
+        turnsOfRefused.add(turn)
+        return line === '[]\n'
+      },
+      onSetAside: one => setAside.push(one),
+      onUnreadable: error => expect.unreachable(String(error)),
+      onForeign: () => expect.unreachable(),
+    })
+    clearInterval(timer)
+    expect(turnsOfRefused.size).toBeGreaterThan(10)
+    expect(setAside).toEqual([{ count, unkept: 0, reason: 'it is not one JSON object on one line' }])
+    expect(lost).toBe(count)
+    heir.close()
+  })
 })

@@ -36,6 +36,7 @@ it('orphaned files are adopted a limited number at a time, and all of them in th
     },
     onLost: lost => expect.unreachable(`${lost.count} lost`),
     onRefused: () => expect.unreachable('refused'),
+    onSetAside: () => expect.unreachable('set aside'),
     onUnreadable: error => expect.unreachable(String(error)),
     onForeign: () => expect.unreachable(),
   }

@@ -232,6 +232,7 @@ describe('a process whose lock and socket are removed', () => {
     onAdopted: (all: readonly unknown[]) => void inherited.push(all.length),
     onLost: () => expect.fail('events lost'),
     onRefused: () => expect.fail('records refused'),
+    onSetAside: () => expect.fail('records set aside'),
     onUnreadable: (error: unknown) => expect.fail(String(error)),
     onForeign: () => expect.fail(),
   }
