@@ -35,6 +35,9 @@ const maxInMillionths = 1e9
  */
 const maxAbsent = 10_000
 
+/** Number of members of a wide event between two readings of the clock if their names are not learned. */
+const unlearnedPerClock = 8
+
 const hasOwn = Object.prototype.hasOwnProperty
 
 /** The part of a redaction that the line writer uses. */
@@ -244,7 +247,9 @@ export class LineWriter {
         continue
       }
       if (value === record) return failed
-      const learned = last.next.name === name ? last.next : this.#learnedAfter(last, name, this.#learned.root)
+      const learned = last.next.name === name ? last.next : this.#learnedAfter(last, name, record)
+      // A name that is not learned is not looked up, because an event may have tens of thousands of them.
+      if (learned === undefined ? i % unlearnedPerClock === 0 : learned.isAccessor) if (this.#isSlow()) return failed
       at = this.#writeMember(name, value, at, learned)
       if (at < 0) return failed
       if (learned !== undefined) last = learned
@@ -260,9 +265,13 @@ export class LineWriter {
     return at + 1
   }
 
-  #learnedAfter(last: LearnedName, name: string, place: LearnedName): LearnedName | undefined {
-    const learned = place.find(name, this.#learned)
-    if (learned !== undefined) last.next = learned
+  /** Returns the name of a member of a wide event, which may be new. */
+  #learnedAfter(last: LearnedName, name: string, event: object): LearnedName | undefined {
+    const { count } = this.#learned
+    const learned = this.#learned.root.find(name, this.#learned)
+    if (learned === undefined) return undefined
+    last.next = learned
+    if (this.#learned.count > count) learned.isAccessor = isAccessor(event, name)
     return learned
   }
 
