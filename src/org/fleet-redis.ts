@@ -84,6 +84,8 @@ export interface Share {
  */
 const maxArcs = 128
 const maxLicenseChars = 65_536
+/** Maximum number of places of the circle. The script has no more, as it counts 100,000 processes at most. */
+const maxTurns = 131_072
 /** The years 2001 to 2286, in milliseconds since 1970. A clock that is set shows no other time. */
 const minEpochMs = 1e12
 const maxEpochMs = 1e13
@@ -158,7 +160,7 @@ export class Register {
       arcs: arcsIn(held),
       spareArcs: arcsIn(spare),
       stride,
-      turns: integerIn('number of turns', turns, 1, wholeCircle),
+      turns: integerIn('number of turns', turns, 1, maxTurns),
       sinceMs: integerIn('start', since, at, at + maxStartPart * this.#leaseMs),
       bornMs: integerIn('birth', born, 0, maxEpochMs),
       guestMs: guestAtMs === 0 ? undefined : guestAtMs,

@@ -825,6 +825,7 @@ describe('an impossible answer of Redis', () => {
     ['a limit of a request in eleven days', at(4, '0.000001')],
     ['a request in 2283', at(3, 9.9e12)],
     ['a share of a request in years', at(8, '5-6')],
+    ['a turn in years', truth => at(8, '5-6')(at(10, wholeCircle)(truth))],
     ['a share from 2283 on', at(11, 9.9e12)],
     ['a license without a time', at(5, 'now')],
     ['a license of a megabyte', at(6, 'x'.repeat(1e6))],
