@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { EventIndex } from '../../src/dev/event-index.ts'
 import type { ArrivedEvent, LiveView } from '../../src/dev/index/index-api.ts'
 import type { Row, ViewQuery, ViewState } from '../../src/dev/protocol.ts'
@@ -356,6 +356,44 @@ describe('an open list', () => {
     index.add(arrived({ http: { status: 504 } }))
     expect(view.tick().reading?.readAs).toBe('http.status:504')
     expect(await completed(view)).toMatchObject({ matchedEvents: 1 })
+  })
+
+  it('reads the lines of long events once, not for each frame', async () => {
+    const index = newIndex()
+    for (let at = 0; at < 20; at++) index.add(arrived({ message: `${at} ${'long text '.repeat(1000)}`, at }))
+    const view = opened(index, { columns: ['at'], group: false })
+    await completed(view)
+    const before = view.frame()?.rows
+    const parse = vi.spyOn(JSON, 'parse')
+    const line = JSON.stringify({ message: 'the next one' })
+    index.add(arrived(line))
+    parse.mockClear()
+    const after = view.frame()?.rows
+    expect(parse.mock.calls.map(([text]) => text)).toEqual([line])
+    parse.mockRestore()
+    expect(before).toHaveLength(20)
+    expect(after).toEqual([expect.objectContaining({ message: 'the next one' }), ...(before ?? [])])
+    view.close()
+  })
+
+  it('counts the repeats of a long event in each frame', async () => {
+    let now = nowMs
+    const index = newIndex({ nowMs: () => now })
+    const repeated = { message: 'long text '.repeat(1000) }
+    const view = opened(index, { group: true })
+    await completed(view)
+    for (let count = 1; count <= 3; count++) {
+      index.add(arrived(repeated, { receivedAt: now }))
+      const frame = view.frame()
+      expect(frame?.rows).toEqual([expect.objectContaining({ n: count, repeats: count })])
+      expect(frame?.rows[0]?.since).toBe(count > 1 ? nowMs : undefined)
+      now += 100
+    }
+    // A row that was one of several before stands for itself as soon as an event is between them.
+    index.add(arrived({ message: 'other' }, { receivedAt: now }))
+    index.add(arrived(repeated, { receivedAt: now }))
+    expect(view.frame()?.rows.map(({ repeats }) => repeats)).toEqual([1, 1, 3])
+    view.close()
   })
 
   it('tells a change once, until the next frame is taken', async () => {

@@ -10,12 +10,22 @@ import { FieldPath } from '../query/field-path.ts'
 
 const maxChars = 300
 const maxColumns = 12
+/** The row of a longer line, in bytes, is made once for all frames. A shorter line is soon read again. */
+const maxReadAgain = 2048
+
+/** What a row tells of the repeats: the number of neighbors that it stands for, and the time of the oldest one. */
+export interface Repeats {
+  readonly count: number
+  readonly since: number
+}
 
 /** Makes the rows of one list. */
 export class RowMaker {
   readonly #epoch: string
   readonly #columns: readonly FieldPath[]
   readonly #mark: number
+  /** The rows of long lines that were in the latest frame. */
+  #latest = new Map<Entry, Row>()
 
   constructor(epoch: string, { columns, mark: markedAt }: { columns: readonly string[]; mark: number }) {
     this.#epoch = epoch
@@ -25,9 +35,8 @@ export class RowMaker {
 
   /**
    * @param line the line of the entry, which may be held although the entry is not kept any more
-   * @param repeats number of neighbors that the row stands for, and the time of the oldest one
    */
-  row(entry: Entry, line: string, repeats: { count: number; since: number }): Row {
+  row(entry: Entry, line: string, repeats: Repeats): Row {
     const event = eventOfLine(line)
     const level = levelOfRank(entry.rank)
     const text = levelText(event)
@@ -53,6 +62,19 @@ export class RowMaker {
     return row
   }
 
+  /** Returns the rows of a frame. Most of them were in the frame before, which is a tenth of a second ago. */
+  frame(runs: readonly (Repeats & { readonly entry: Entry })[]): Row[] {
+    const before = this.#latest
+    this.#latest = new Map()
+    return runs.map(run => {
+      const { entry } = run
+      if (entry.lineBytes <= maxReadAgain) return this.row(entry, entry.line, run)
+      const known = before.get(entry) ?? ownRow(this.row(entry, entry.line, { count: 1, since: entry.at }))
+      this.#latest.set(entry, known)
+      return run.count > 1 ? { ...known, repeats: run.count, since: run.since } : known
+    })
+  }
+
   /** Returns the row of an event of which no more than its place is known. */
   forgottenRow({ n, at, count, since }: { n: number; at: number; count: number; since: number }): Row {
     const row: Row = {
@@ -74,6 +96,11 @@ export class RowMaker {
     if (count > 1) row.since = since
     return row
   }
+}
+
+/** Returns the row with texts of its own: a part of a text would hold the whole text of the event. */
+function ownRow(row: Row): Row {
+  return JSON.parse(JSON.stringify(row))
 }
 
 /** Returns the time as it was sent, as a text. */

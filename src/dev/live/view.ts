@@ -286,22 +286,22 @@ export class View implements LiveView {
 
   /** Returns the newest rows, and how many of their events arrived after a number. */
   #newestRows(after = 0): { rows: Row[]; drawn: number } {
-    const runs: { entry: Entry; last: Entry; count: number }[] = []
+    const runs: { entry: Entry; last: Entry; count: number; since: number }[] = []
     let drawn = 0
     this.#matches.list.newestFirst(entry => {
       const run = runs.at(-1)
       if (run !== undefined && this.#query.group && isRepeat(run.last, entry)) {
         run.last = entry
+        run.since = entry.at
         run.count++
       } else {
         if (runs.length === maxRows) return false
-        runs.push({ entry, last: entry, count: 1 })
+        runs.push({ entry, last: entry, count: 1, since: entry.at })
       }
       if (entry.n > after) drawn++
       return true
     })
-    const rows = runs.map(({ entry, last, count }) => this.#rowMaker.row(entry, entry.line, { count, since: last.at }))
-    return { rows, drawn }
+    return { rows: this.#rowMaker.frame(runs), drawn }
   }
 
   #eventCount(): number {
