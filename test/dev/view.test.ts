@@ -358,7 +358,7 @@ describe('an open list', () => {
     expect(await completed(view)).toMatchObject({ matchedEvents: 1 })
   })
 
-  it('reads the lines of long events once, not for each frame', async () => {
+  it('reads the lines of long events once, not for each frame and query', async () => {
     const index = newIndex()
     for (let at = 0; at < 20; at++) index.add(arrived({ message: `${at} ${'long text '.repeat(1000)}`, at }))
     const view = opened(index, { columns: ['at'], group: false })
@@ -370,7 +370,14 @@ describe('an open list', () => {
     parse.mockClear()
     const after = view.frame()?.rows
     expect(parse.mock.calls.map(([text]) => text)).toEqual([line])
+    parse.mockClear()
+    const { rows } = await view.change({ since: 1 })
+    expect(parse.mock.calls.map(([text]) => text)).toEqual([line])
     parse.mockRestore()
+    expect(rows).toEqual(after?.slice(0, -1))
+    const { rows: others } = await view.change({ columns: ['message', 'at'], mark: 20 })
+    expect(others[0]).toMatchObject({ cells: ['"the next one"', null], badges: ['no-time', 'new'] })
+    expect(others[1]).toMatchObject({ cells: [expect.stringContaining('19 long'), '19'], badges: ['no-time'] })
     expect(before).toHaveLength(20)
     expect(after).toEqual([expect.objectContaining({ message: 'the next one' }), ...(before ?? [])])
     view.close()

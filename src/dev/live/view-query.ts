@@ -37,3 +37,13 @@ export function hasOtherMatches(query: ViewQuery, other: ViewQuery): boolean {
   const parts = ['q', 'sort', 'since', 'from', 'to'] as const
   return parts.some(part => query[part] !== other[part]) || (query.mark !== other.mark && asksForNew(other.q))
 }
+
+/** True if the change needs other rows of the same events. */
+export function hasOtherRows(query: ViewQuery, other: ViewQuery): boolean {
+  const [columns, otherColumns] = [query.columns, other.columns]
+  return (
+    query.mark !== other.mark ||
+    columns.length !== otherColumns.length ||
+    columns.some((path, at) => path !== otherColumns[at])
+  )
+}

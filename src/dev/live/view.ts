@@ -22,7 +22,7 @@ import { ListMatches, type MatchesHost } from './list-matches.ts'
 import { type PinHost, PinnedList } from './pinned-list.ts'
 import { RowMaker } from './row.ts'
 import { isRepeat, type Run, Snapshot } from './snapshot.ts'
-import { asksForNew, changedQuery, defaultViewQuery, hasOtherMatches } from './view-query.ts'
+import { asksForNew, changedQuery, defaultViewQuery, hasOtherMatches, hasOtherRows } from './view-query.ts'
 
 /** Number of rows in a frame, and maximum number in an answer. */
 const maxRows = 200
@@ -107,7 +107,7 @@ export class View implements LiveView {
     const before = this.#query
     this.#revision++
     this.#query = changedQuery(before, change)
-    this.#rowMaker = new RowMaker(this.#host.epoch, this.#query)
+    if (hasOtherRows(before, this.#query)) this.#rowMaker = new RowMaker(this.#host.epoch, this.#query)
     if (hasOtherMatches(before, this.#query)) this.#changeMatches()
     else if (before.group !== this.#query.group) this.#changeGrouping()
     if (pinned === false) this.#unpin()
