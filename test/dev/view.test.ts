@@ -47,8 +47,12 @@ const later = () => nowMs + 3_600_000
 
 /** The time that this thread works for a list, in milliseconds: in total, and at most in one turn of the event loop. */
 async function workFor(view: LiveView): Promise<{ totalMs: number; maxTurnMs: number }> {
+  return workUntil(completed(view))
+}
+
+async function workUntil(end: Promise<unknown>): Promise<{ totalMs: number; maxTurnMs: number }> {
   let [totalMs, maxTurnMs, isComplete] = [0, 0, false]
-  const done = completed(view).then(() => {
+  const done = end.then(() => {
     isComplete = true
   })
   while (!isComplete) {
@@ -356,6 +360,48 @@ describe('an open list', () => {
     index.add(arrived({ http: { status: 504 } }))
     expect(view.tick().reading?.readAs).toBe('http.status:504')
     expect(await completed(view)).toMatchObject({ matchedEvents: 1 })
+  })
+
+  it('reads its first rows a few milliseconds at a time, and those of any other place', async () => {
+    const index = newIndex()
+    const fields = Object.fromEntries(Array.from({ length: 4000 }, (_, at) => [`field-number-${at}`, at]))
+    for (let at = 0; at < 150; at++) index.add(arrived({ message: 'long', ...fields, at }))
+    const view = opened(index, { group: false })
+    const steps = {
+      state: () => view.state(),
+      rows: () => view.rows({ until: 150, from: 0, n: 150 }),
+      columns: () => view.change({ columns: ['at'] }),
+      pinned: () => view.change({ pinned: true }),
+    }
+    for (const [name, step] of Object.entries(steps)) {
+      const { totalMs, maxTurnMs } = await workUntil(step())
+      expect(totalMs).toBeGreaterThan(0)
+      expect.soft(maxTurnMs, name).toBeLessThan(totalMs / 2)
+    }
+    view.close()
+  })
+
+  it('has the rows of its columns and pin, whatever changes while they are read', async () => {
+    const index = newIndex()
+    const fields = Object.fromEntries(Array.from({ length: 4000 }, (_, at) => [`field-number-${at}`, at]))
+    for (let at = 0; at < 50; at++) index.add(arrived({ message: 'long', ...fields, at }))
+    const view = opened(index, { group: false })
+    await completed(view)
+    let told = 0
+    view.onChange(() => told++)
+    const states = [view.change({ columns: ['level', 'at', 'message'] }), view.change({ columns: ['at'] })]
+    expect(view.frame()).toBeUndefined()
+    await new Promise(setImmediate)
+    states.push(view.change({ pinned: true }), view.change({ columns: ['at', 'message'] }))
+    for (const { columns, rows, pinnedAt } of await Promise.all(states)) {
+      expect(pinnedAt).toBe(50)
+      expect(rows).toHaveLength(50)
+      expect(new Set(rows.map(({ cells }) => cells.length))).toEqual(new Set([columns.length]))
+    }
+    await view.change({ pinned: false })
+    expect(told).toBeGreaterThan(0)
+    expect(view.frame()?.rows).toHaveLength(50)
+    view.close()
   })
 
   it('reads the lines of long events once, not for each frame and query', async () => {

@@ -7,6 +7,7 @@ import { levelOfRank, levelText } from '../event/level-rank.ts'
 import { spanIdOf, traceIdOf } from '../event/trace-ids.ts'
 import type { Badge, Row } from '../protocol.ts'
 import { FieldPath } from '../query/field-path.ts'
+import { ShortTurns } from './short-turns.ts'
 
 const maxChars = 300
 const maxColumns = 12
@@ -62,6 +63,20 @@ export class RowMaker {
     return row
   }
 
+  /** Makes the rows of long lines for the next frame, a few milliseconds at a time. */
+  async prepare(entries: Iterable<Entry>): Promise<void> {
+    const turns = new ShortTurns()
+    for (const entry of entries) {
+      if (entry.lineBytes <= maxReadAgain || this.#latest.has(entry)) continue
+      this.#latest.set(entry, this.#longRow(entry))
+      await turns.next()
+    }
+  }
+
+  #longRow(entry: Entry): Row {
+    return ownRow(this.row(entry, entry.line, { count: 1, since: entry.at }))
+  }
+
   /** Returns the rows of a frame. Most of them were in the frame before, which is a tenth of a second ago. */
   frame(runs: readonly (Repeats & { readonly entry: Entry })[]): Row[] {
     const before = this.#latest
@@ -69,7 +84,7 @@ export class RowMaker {
     return runs.map(run => {
       const { entry } = run
       if (entry.lineBytes <= maxReadAgain) return this.row(entry, entry.line, run)
-      const known = before.get(entry) ?? ownRow(this.row(entry, entry.line, { count: 1, since: entry.at }))
+      const known = before.get(entry) ?? this.#longRow(entry)
       this.#latest.set(entry, known)
       return run.count > 1 ? { ...known, repeats: run.count, since: run.since } : known
     })

@@ -20,7 +20,8 @@ import type { HeldEvent } from './held-lines.ts'
 import { type ListFacts, levelCounts, listFacts } from './list-facts.ts'
 import { ListMatches, type MatchesHost } from './list-matches.ts'
 import { type PinHost, PinnedList } from './pinned-list.ts'
-import { RowMaker } from './row.ts'
+import { type Repeats, RowMaker } from './row.ts'
+import { ShortTurns } from './short-turns.ts'
 import { isRepeat, type Run, Snapshot } from './snapshot.ts'
 import { asksForNew, changedQuery, defaultViewQuery, hasOtherMatches, hasOtherRows } from './view-query.ts'
 
@@ -64,6 +65,8 @@ export class View implements LiveView {
   #areFactsOld = true
   readonly #drawn = new DrawnCounts()
   #isFrameDue = true
+  /** Number of times that the newest rows are being made. No frame is made meanwhile. */
+  #preparing = 0
   #onChange: (() => void) | undefined
   #isClosed = false
 
@@ -84,6 +87,7 @@ export class View implements LiveView {
   async state(): Promise<ViewState> {
     const endMs = monotonicMs() + maxFirstRowsMs
     for (let turns = 0; this.#needsFirstRows() && (turns < minTurns || monotonicMs() < endMs); turns++) await nextTurn()
+    const pinnedRows = await this.#readRows()
     this.#shownReading = this.#reading()
     return {
       ...this.#query,
@@ -94,9 +98,30 @@ export class View implements LiveView {
       matched: this.#rowCount(),
       matchedEvents: this.#eventCount(),
       complete: this.#matches.isComplete,
-      rows: this.#pin === undefined ? this.#newestRows().rows : this.#rowsOf(this.#pin.snapshot.runs(0, maxRows)),
+      rows: pinnedRows ?? this.#newestRows().rows,
       newest: this.#pin?.snapshot.until ?? this.#host.newest,
     }
+  }
+
+  /** Reads the events of the first rows, again if the pin or the columns change meanwhile. Returns pinned rows. */
+  async #readRows(): Promise<Row[] | undefined> {
+    for (;;) {
+      const [pin, rowMaker] = [this.#pin, this.#rowMaker]
+      let rows: Row[] | undefined
+      if (pin === undefined) await this.#prepareRows()
+      else rows = await this.#rowsOf(pin.snapshot.runs(0, maxRows))
+      if ((pin === this.#pin && rowMaker === this.#rowMaker) || this.#isClosed) return rows
+    }
+  }
+
+  async #prepareRows(): Promise<void> {
+    this.#preparing++
+    try {
+      await this.#rowMaker.prepare(this.#newestRuns().runs.map(({ entry }) => entry))
+    } finally {
+      this.#preparing--
+    }
+    if (this.#isFrameDue && this.#preparing === 0) this.#onChange?.()
   }
 
   #needsFirstRows(): boolean {
@@ -261,7 +286,7 @@ export class View implements LiveView {
     }
     return {
       from,
-      rows: this.#rowsOf(snapshot.runs(from, count)),
+      rows: await this.#rowsOf(snapshot.runs(from, count)),
       matched: snapshot.rows,
       matchedEvents: snapshot.events,
       complete: this.#matches.isComplete,
@@ -275,17 +300,25 @@ export class View implements LiveView {
     return this.#latest
   }
 
-  #rowsOf(runs: readonly Run[]): Row[] {
-    return runs.map(run => {
+  async #rowsOf(runs: readonly Run[]): Promise<Row[]> {
+    const [pin, rowMaker, turns] = [this.#pin, this.#rowMaker, new ShortTurns()]
+    const rows: Row[] = []
+    for (const run of runs) {
       const entry = this.#host.find(run.n)
-      if (entry !== undefined) return this.#rowMaker.row(entry, entry.line, run)
-      const held = this.#pin?.held(run.n)
-      return held === undefined ? this.#rowMaker.forgottenRow(run) : this.#rowMaker.row(held.entry, held.line, run)
-    })
+      const held = entry === undefined ? pin?.held(run.n) : { entry, line: entry.line }
+      rows.push(held === undefined ? rowMaker.forgottenRow(run) : rowMaker.row(held.entry, held.line, run))
+      await turns.next()
+    }
+    return rows
   }
 
   /** Returns the newest rows, and how many of their events arrived after a number. */
   #newestRows(after = 0): { rows: Row[]; drawn: number } {
+    const { runs, drawn } = this.#newestRuns(after)
+    return { rows: this.#rowMaker.frame(runs), drawn }
+  }
+
+  #newestRuns(after = 0): { runs: (Repeats & { entry: Entry })[]; drawn: number } {
     const runs: { entry: Entry; last: Entry; count: number; since: number }[] = []
     let drawn = 0
     this.#matches.list.newestFirst(entry => {
@@ -301,7 +334,7 @@ export class View implements LiveView {
       if (entry.n > after) drawn++
       return true
     })
-    return { rows: this.#rowMaker.frame(runs), drawn }
+    return { runs, drawn }
   }
 
   #eventCount(): number {
@@ -326,7 +359,7 @@ export class View implements LiveView {
   // Messages of the stream
 
   frame(): LiveMessages['rows'] | undefined {
-    if (this.#pin !== undefined || !this.#isFrameDue) return undefined
+    if (this.#pin !== undefined || !this.#isFrameDue || this.#preparing > 0) return undefined
     this.#isFrameDue = false
     this.#latest = undefined
     const { rows, drawn } = this.#newestRows(this.#drawn.newest)
