@@ -194,10 +194,11 @@ export class Drain {
   /** Drops the events that `hold` keeps until their trace logs an error. If the release of a trace has begun, it is completed. */
   dropUntriggered(): void {
     const { traceHold, reportIntakeDrops } = this.#deps
-    traceHold?.passOnReleased()
-    if (traceHold === undefined || traceHold.count === 0) return
-    traceHold.dropAll()
-    reportIntakeDrops()
+    if (traceHold === undefined) return
+    traceHold.passOnReleased()
+    const { count } = traceHold
+    traceHold.dropAll() // also if there are none: its timer would keep a closed shipper until the time of the events is up
+    if (count > 0) reportIntakeDrops()
   }
 
   /** Gives up every pending event in this turn: hands it off to the spool, or drops it. */

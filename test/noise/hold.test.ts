@@ -1,14 +1,20 @@
 /** Debug and info events that are shipped only if their trace logs an error, by every way in. */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { context, SeverityNumber, TraceFlags, trace } from '@opentelemetry/api'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs'
 import { describe, expect, it } from 'vitest'
 import winston from 'winston'
-import type { Dropped } from '../../src/index.ts'
+import { startEmulator } from '../../src/emulator.ts'
+import { createShipper, type Dropped } from '../../src/index.ts'
 import { LogferryLogRecordExporter, LogferryLogRecordProcessor } from '../../src/otel.ts'
 import { LogferryTransport } from '../../src/winston.ts'
 import { startShipping } from '../support/shipping.ts'
 import { until } from '../support/until.ts'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 
 const byTime = (a: Record<string, unknown>, b: Record<string, unknown>) => (String(a._time) < String(b._time) ? -1 : 1)
 const numbersOf = (events: Record<string, unknown>[]) => events.map(({ n }) => n)
@@ -190,6 +196,25 @@ describe('hold', () => {
     expect(shipper.stats()).toMatchObject({ held: 1, drops: { untriggered: { info: 1 } } })
     await shipper.flush()
     expect(numbersOf(shipping.emulator.events('d'))).toEqual([0, 1])
+  })
+
+  it('keeps nothing of a closed shipper once its events were released, however long events may be held', async () => {
+    await using emulator = await startEmulator()
+    const listeners: WeakRef<object>[] = []
+    for (let n = 0; n < 5; n++) {
+      const { url: baseUrl, token } = emulator
+      const shipper = createShipper({ baseUrl, token, dataset: 'd', hold: { maxAgeMs: 3_600_000 } })
+      shipper.ship({ level: 'info', trace_id: 'a', n })
+      shipper.ship({ level: 'error', trace_id: 'a', n })
+      const listener = () => {}
+      shipper.on('delivered', listener)
+      listeners.push(new WeakRef(listener))
+      expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+    }
+    await until(() => {
+      collectGarbage()
+      return listeners.slice(0, -1).every(listener => listener.deref() === undefined) // the last one is still in this frame
+    }, 'the closed shippers are gone')
   })
 
   it('names the dataset at the log call', async () => {
