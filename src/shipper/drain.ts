@@ -82,7 +82,7 @@ export class Drain {
     }
     onReleased?.()
     if (!(await isDone(batchQueue.flush()))) return false
-    for (let adopting = adopted; adopting; adopting = (await adopting) ? spool?.adoptOrphans() : undefined) {
+    for (let adopting = adopted; adopting; adopting = (await adopting) ? spool?.adoptMore() : undefined) {
       if (!(await isDone(adopting)) || !(await isDone(batchQueue.flush()))) return false
     }
     return true

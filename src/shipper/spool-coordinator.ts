@@ -132,6 +132,11 @@ export class SpoolCoordinator {
     })
   }
 
+  /** Adopts further batches, unless `close` has ended that. */
+  adoptMore(): Promise<boolean> | undefined {
+    return this.#timer && this.adoptOrphans()
+  }
+
   /** True if batches that were adopted are neither delivered nor dropped. */
   get hasAdopted(): boolean {
     return this.spool.hasAdopted

@@ -1,7 +1,9 @@
 import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { createShipper } from '../../src/index.ts'
 import { startFaultServer, type WireRequest } from '../support/fault-server.ts'
 import { watched } from '../support/laws.ts'
 import { until } from '../support/until.ts'
@@ -38,6 +40,31 @@ describe.concurrent('scenario 24: close() during flush() during an outage', () =
     const closed = logs.close(0)
     expect(await flushed).toEqual({ complete: false, pending: 3 })
     expect(await closed).toEqual({ complete: false, pending: 3 })
+  })
+
+  it('a flush() that still has time adopts nothing more once close() has handed the events off', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-flush-'))
+    await using server = await startFaultServer(request => {
+      if (request.isWhole) request.answer('503 Service Unavailable')
+    })
+    const open = () =>
+      createShipper({ baseUrl: server.url, token: 't', dataset: 'd', spool: { directory: directory.path } })
+    for (let n = 0; n < 6; n++) {
+      const ended = open()
+      ended.on('warning', () => {}).ship({ n })
+      await ended.close({ timeoutMs: 0 })
+    }
+    const shipper = open()
+    shipper.on('warning', () => {}).ship({ n: 6 })
+    const flushed = shipper.flush({ timeoutMs: 20_000 })
+    // Four directories are adopted at a time. The others follow when the events of these are settled.
+    await until(() => shipper.stats().spool?.adopted === 4, 'the first directories are adopted')
+    await sleep(20)
+    expect(await shipper.close({ timeoutMs: 0 })).toEqual({ complete: false, pending: 5 })
+    expect(await flushed).toEqual({ complete: false, pending: 5 })
+    await sleep(200)
+    expect(shipper.stats().spool).toMatchObject({ adopted: 4, handedOff: 5, bytes: 0 })
+    await server.whenDeserted()
   })
 
   it.each(Object.keys(outages))('(%s): both resolve once, by their deadlines', async outage => {
