@@ -26,6 +26,13 @@ interface DrainDeps {
 
 interface FlushOptions extends TimeLimitOptions {
   readonly onReleased?: () => void
+  /**
+   * False if the flush is for the events of this process alone. Otherwise it would take back events that `close` has
+   * handed off.
+   *
+   * @defaultValue true
+   */
+  readonly adoptsOrphans?: boolean
 }
 
 interface FinishOptions {
@@ -70,11 +77,11 @@ export class Drain {
    * @param options.onReleased called once the held events are released; it may ship a last event
    */
   async flushWithin(timeoutMs: number, given: FlushOptions = {}): Promise<boolean> {
-    const { onReleased, ...options } = ownProperties(given)
+    const { onReleased, adoptsOrphans = true, ...options } = ownProperties(given)
     const { spool, batchQueue } = this.#deps.pipeline
     const endMs = monotonicMs() + timeoutMs
     const isDone = (work: Promise<unknown>) => settlesWithin(work, Math.max(endMs - monotonicMs(), 0), options)
-    const adopted = spool?.adoptOrphans()
+    const adopted = adoptsOrphans ? spool?.adoptOrphans() : undefined
     const released = this.#deps.heldEvents.release()
     if (released !== undefined) {
       void batchQueue.flush() // the others need not wait for the held events

@@ -420,8 +420,8 @@ export class Shipper {
   }
 
   /**
-   * Flushes for at most `flushTimeoutMs`, for a caller that the process need not wait for: its natural end delivers
-   * pending events anyway.
+   * Flushes the events of this process for at most `flushTimeoutMs`, for a caller that the process need not wait for: its
+   * natural end delivers pending events anyway. The shipper may be closed already.
    *
    * @internal
    */
@@ -429,7 +429,7 @@ export class Shipper {
     reserveStack(flushBytes)
     const { drain, usageReports } = this.#core
     const onReleased = () => usageReports?.shipNow()
-    const isDone = await drain.flushWithin(this.flushTimeoutMs, { onReleased, keepsAlive: false })
+    const isDone = await drain.flushWithin(this.flushTimeoutMs, { onReleased, keepsAlive: false, adoptsOrphans: false })
     if (!isDone) drain.warnOfPace()
   }
 

@@ -54,6 +54,17 @@ describe.concurrent('a process that ends while the service is unavailable', () =
     expect(left).toEqual([])
   })
 
+  it('does not take its events back once logger.end() has left them to the next process', async () => {
+    const { ended, numbers } = await endInTrouble(
+      spool => `${winston(`${spool}, flushTimeoutMs: 100`)} log(0, 10)
+        logger.on('finish', () => setTimeout(() => {}, 200)).end()
+        process.on('exit', () => { const { adopted, handedOff } = shipper.stats().spool; console.log({ adopted, handedOff }) })`,
+    )
+    expect(ended.stdout).toBe('{ adopted: 0, handedOff: 10 }\n')
+    expect(ended.stderr.match(/could not be delivered/g)).toHaveLength(1)
+    expect(numbers).toEqual(upTo(10))
+  })
+
   it('leaves its events if no worker thread may be started', async () => {
     const permissions = ['--permission', '--allow-fs-read=*', '--allow-fs-write=*']
     const { ended, numbers } = await endInTrouble(program('process.exit()'), [...permissions, '--input-type=module'])
