@@ -290,8 +290,7 @@ export class Delivery {
    * change something.
    */
   wake(): number {
-    clearTimeout(this.#timer)
-    this.#timerAtMs = Number.POSITIVE_INFINITY
+    this.#stopTimer()
     this.pump()
     return this.#timerAtMs
   }
@@ -304,6 +303,8 @@ export class Delivery {
     const { isKept = () => false, origins, onSettled = () => {} } = ownProperties(given)
     this.#breakOffAll()
     const lost = this.#deps.batches.takeAll(origins).filter(batch => !isKept(batch))
+    // The timer would keep a closed shipper in memory for as long as the service has asked to wait.
+    if (origins === undefined) this.#stopTimer()
     this.#settler.abandon(lost, reason, onSettled)
   }
 
@@ -499,6 +500,11 @@ export class Delivery {
       this.#deps.rateLimiter.onAnswer(monotonicMs(), { throttled, retryAfterMs, ...told }, startedMs)
     }
     if (answer !== undefined) this.#deps.onAnswer(answer.headers)
+  }
+
+  #stopTimer(): void {
+    clearTimeout(this.#timer)
+    this.#timerAtMs = Number.POSITIVE_INFINITY
   }
 
   #wakeAt(atMs: number, nowMs: number): void {
