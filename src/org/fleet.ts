@@ -218,6 +218,11 @@ export class Fleet {
     if (this.#calledMs >= this.#startedMs) await inTime(this.#register.leave(this.#id), leaveMs).catch(() => {})
   }
 
+  /** True if Redis has given this process no slots, and the process does not wait for them any more. */
+  get isAway(): boolean {
+    return this.#share === undefined && this.#lease === undefined
+  }
+
   /** Applies the slots that follow from the last answer of Redis and from the present limit. */
   apply(): void {
     const share = this.#share

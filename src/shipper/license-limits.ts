@@ -76,14 +76,20 @@ export function openLicense(deps: LicenseDeps): License {
       requests: () => delivery.requests - delivery.throttledRequests,
       onLease: lease => {
         rateLimiter.setLease(lease)
+        if (fleet?.isAway && !rateLimiter.hasStarted) beginAlone()
         delivery.pump()
       },
       onTrouble: message => diagnostics.warn('LOGFERRY_LIMITS', message, 'fleet'),
       redact: diagnostics.redact,
     })
+  /** Makes the first request wait for the license, and then for its place in line: no fleet gives it a slot. */
+  const beginAlone = (): void => {
+    if (limitPerSecond !== undefined) deps.onLimit()
+    else if (licenseFile !== undefined) rateLimiter.holdUntil(monotonicMs() + maxLicenseWaitMs)
+  }
   /** Lets requests start that wait for the license of another process. */
   const endHold = (): void => {
-    if (licenseFile !== undefined && fleet === undefined) rateLimiter.holdUntil(Number.NEGATIVE_INFINITY)
+    if (licenseFile !== undefined) rateLimiter.holdUntil(Number.NEGATIVE_INFINITY)
   }
   const { rates, credentials } = options
   const licenseFile =
@@ -124,7 +130,7 @@ export function openLicense(deps: LicenseDeps): License {
         endHold()
         rateLimiter.setLimit(requestsPerSecond)
         fleet?.apply()
-        if (isFirst && fleet === undefined) deps.onLimit()
+        if (isFirst && !rateLimiter.isLeased) deps.onLimit()
         delivery.pump()
       },
       onRaised: () => {
@@ -153,11 +159,9 @@ export function openLicense(deps: LicenseDeps): License {
       if (isOpen) return
       isOpen = true
       reader.open()
-      fleet?.start()
-      if (licenseFile !== undefined) {
-        if (limitPerSecond === undefined && fleet === undefined) rateLimiter.holdUntil(monotonicMs() + maxLicenseWaitMs)
-        addRelease(licenseFile.release)
-      }
+      if (fleet !== undefined) fleet.start()
+      else if (limitPerSecond === undefined) beginAlone()
+      if (licenseFile !== undefined) addRelease(licenseFile.release)
       limits.start()
     },
     close: async () => {

@@ -242,11 +242,17 @@ describe('shippers on one machine', () => {
     expect(shipping.emulator.requests().filter(({ path }) => path.includes('/orgs/'))).toHaveLength(reads)
   })
 
-  it('that start at the same time make their first requests one after another', async () => {
+  it.each<[string, (() => Promise<never>) | undefined]>([
+    ['', undefined],
+    [', also if the Redis of their fleet is away', () => Promise.reject(new Error('connect ECONNREFUSED'))],
+    [', also if the Redis of their fleet does not answer', () => new Promise(() => {})],
+  ])('that start at the same time make their first requests one after another%s', async (_, away) => {
+    const fleet = away && { redis: { call: away, eval: away } }
     const { orgId, accessToken } = shipping.emulator
     shipping.emulator.changeOrg({ license: { apiRateLimitPerSecond: 5 } })
+    const limits = { orgId, accessToken, ...(fleet && { fleet }) }
     for (let n = 0; n < 8; n++) {
-      const shipper = shipping.ship({ rateDirectory: directory, limits: { orgId, accessToken }, maxBatchAgeMs: 10 })
+      const shipper = shipping.ship({ rateDirectory: directory, limits, maxBatchAgeMs: 10 })
       shipper.ship({ n })
     }
     await until(() => shipping.emulator.lines('d').length === 8, 'all events have arrived')
