@@ -270,6 +270,41 @@ function started(name: string, troupe: Troupe): FleetCase {
   }
 }
 
+/** All processes load, connect and begin at the same time, as those of a machine that has started. */
+const startCold: FleetCase = {
+  name: 'start-cold',
+  what: 'all load and start at once, full demand, limit 40',
+  limitPerSecond: 40,
+  play: async (stage, processes) => {
+    const fromMs = Date.now()
+    await stage.start(processes, full)
+    const starting = { ...(await stage.watch(20)), fromMs }
+    const span = await stage.judge(judgedSeconds)
+    return held('fleet', span, 40, books => ({
+      laws: { 'at most 1 % refused at first': books.figures(starting).refusedPart <= 0.01 },
+      notes: [`at first ${brief(books, starting, 40)}`],
+    }))
+  },
+}
+
+/** The same while Redis is away: the processes agree on their rates as without Redis. */
+function startAway(limitPerSecond: number): FleetCase {
+  return {
+    name: `start-away-${limitPerSecond}`,
+    what: `all load and start at once while Redis is away, full demand, limit ${limitPerSecond}`,
+    limitPerSecond,
+    play: async (stage, processes) => {
+      await stage.redis?.kill()
+      await stage.start(processes, full)
+      await stage.pass(30, 'warming up')
+      const away = await stage.watch(judgedSeconds)
+      await stage.redis?.startEmpty()
+      const after = await stage.judge(10)
+      return held('alone', { ...after, ...away, redisPerSecond: undefined }, limitPerSecond)
+    },
+  }
+}
+
 /** A quarter more of processes start at the same time. */
 const joiningAtOnce: FleetCase = {
   name: 'joining-at-once',
@@ -457,6 +492,9 @@ export const fleetCases: readonly FleetCase[] = [
   outage('fast', 'killed', 10),
   started('start', full),
   started('start-warm', { ...full, warmsUp: true }),
+  startCold,
+  startAway(40),
+  startAway(5),
   joining(5),
   joining(40),
   joiningAtOnce,

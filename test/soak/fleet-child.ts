@@ -34,6 +34,8 @@ export interface ChildJob {
   readonly limits: { readonly orgId: string; readonly refreshMs: number }
   /** True if it first ships to a service of its own, so that its start takes less time of a processor. */
   readonly warmsUp: boolean
+  /** True if it begins while its client of Redis connects. */
+  readonly isCold: boolean
   /** Range of the time for which the event loop is blocked once a second, in milliseconds. */
   readonly blocks: { readonly minMs: number; readonly maxMs: number } | undefined
 }

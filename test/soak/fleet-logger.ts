@@ -7,7 +7,7 @@ import { createShipper, type Shipper, type ShipperOptions } from 'logferry'
 import { randomFrom } from '../support/random.ts'
 import type { ChildJob, ChildOrder, ChildReply, ClientOf } from './fleet-child.ts'
 
-const { name, seed, demand, redis, options, limits, blocks, warmsUp } = JSON.parse(
+const { name, seed, demand, redis, options, limits, blocks, warmsUp, isCold } = JSON.parse(
   process.env.FLEET_JOB as string,
 ) as ChildJob
 const random = randomFrom(seed)
@@ -130,6 +130,12 @@ async function warmUp(): Promise<void> {
 
 type FleetRedis = NonNullable<NonNullable<ShipperOptions['limits']>['fleet']>['redis']
 
+/** Waits for a client to connect, unless the process begins meanwhile. */
+async function connected(connecting: Promise<unknown>): Promise<void> {
+  if (isCold) connecting.catch(() => {})
+  else await connecting
+}
+
 /**
  * Connects as the README of each library shows. With `fast`, connects as an application that must not wait for Redis.
  */
@@ -141,11 +147,11 @@ async function connect({ library, settings, port }: ClientOf): Promise<{ redis: 
     const { Redis } = await import('ioredis')
     const fast = { enableOfflineQueue: false, maxRetriesPerRequest: 1 }
     const ioredis = new Redis({ port, host, lazyConnect: true, ...(isFast && fast) }).on('error', ignore)
-    await ioredis.connect()
+    await connected(ioredis.connect())
     return { redis: ioredis, close: () => ioredis.disconnect() }
   }
   const { createClient } = await import('redis')
   const nodeRedis = createClient({ socket: { port, host }, disableOfflineQueue: isFast }).on('error', ignore)
-  await nodeRedis.connect()
+  await connected(nodeRedis.connect())
   return { redis: nodeRedis, close: () => nodeRedis.destroy() }
 }

@@ -21,6 +21,7 @@ export interface Troupe {
   readonly demand: Demand
   readonly blocks?: ChildJob['blocks']
   readonly warmsUp?: ChildJob['warmsUp']
+  readonly isCold?: ChildJob['isCold']
   readonly options?: ChildJob['options']
 }
 
@@ -109,6 +110,12 @@ export class FleetStage implements AsyncDisposable {
     )
   }
 
+  /** Starts processes at the same time. Each begins as soon as it has loaded, while the others still load. */
+  async start(count: number, troupe: Troupe): Promise<void> {
+    const some = Array.from({ length: count }, () => this.#spawn({ ...troupe, isCold: true }))
+    await Promise.all(some.map(child => child.ready().then(() => child.go())))
+  }
+
   /** Waits, up to the beginning of a second of the service's clock. */
   async pass(seconds: number, what: string): Promise<void> {
     const untilMs = Math.ceil(Date.now() / 1000 + seconds) * 1000
@@ -170,7 +177,7 @@ export class FleetStage implements AsyncDisposable {
     this.service[Symbol.dispose]()
   }
 
-  #spawn({ demand, blocks, warmsUp = false, options }: Troupe): FleetChild {
+  #spawn({ demand, blocks, warmsUp = false, isCold = false, options }: Troupe): FleetChild {
     const { seed, redisClients, refreshMs } = this.#settings
     const index = this.#loaded++
     const child = new FleetChild({
@@ -179,6 +186,7 @@ export class FleetStage implements AsyncDisposable {
       demand,
       blocks,
       warmsUp,
+      isCold,
       redis: this.redis &&
         redisClients && {
           library: index % 2 === 0 ? 'ioredis' : 'redis',
