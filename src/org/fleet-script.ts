@@ -30,11 +30,12 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local whole = 4294967296
 -- After Redis was away, or came back empty, every process that holds arcs has called again within this time.
 local returnMs, maxRetryMs = 2.5 * leaseMs, 2 * leaseMs
-local maxArcs = 128
+-- Maximum number of arcs of a process, and of free arcs. More free ones would make each call long.
+local maxArcs, maxFree = 128, 256
 local turnsFrom = 3
 -- Number of processes for each place from which on places are halved: some are to be free for processes that start. And the
 -- number below which two places become one: by then each process has several places beside each other.
-local maxPerPlace, minPerPlace = 0.87, 0.2
+local maxPerPlace, minPerPlace, maxRoundSeconds = 0.87, 0.2, 35
 local guestPart = 0.03
 -- Where many processes use the limit whole, no process holds this part of it, the pool. With each call, a busy process gets one
 -- slot of the pool. Later slots of the pool are promised to no process, so that processes that start can take them. The pool has
@@ -56,18 +57,18 @@ local stride = ${usualStride}
 -- A process that waits no longer than this for a slot of its own is no guest.
 local soonMs = 0.3 * leaseMs
 
-local function arcsIn(text)
+local function arcsIn(text, max)
   local arcs = {}
   for lo, hi in string.gmatch(text, '(%d+)-(%d+)') do
     lo, hi = tonumber(lo), tonumber(hi)
-    if lo < hi and hi <= whole and #arcs < maxArcs then arcs[#arcs + 1] = { lo, hi } end
+    if lo < hi and hi <= whole and #arcs < (max or maxArcs) then arcs[#arcs + 1] = { lo, hi } end
   end
   return arcs
 end
 
-local function textOf(arcs)
+local function textOf(arcs, max)
   local texts = {}
-  for i = 1, math.min(#arcs, maxArcs) do texts[i] = string.format('%.0f-%.0f', arcs[i][1], arcs[i][2]) end
+  for i = 1, math.min(#arcs, max or maxArcs) do texts[i] = string.format('%.0f-%.0f', arcs[i][1], arcs[i][2]) end
   return table.concat(texts, ' ')
 end
 
@@ -108,7 +109,7 @@ local function common(some, others)
   table.sort(some, byStart)
   table.sort(others, byStart)
   local both, i, j = {}, 1, 1
-  while i <= #some and j <= #others and #both < maxArcs do
+  while i <= #some and j <= #others and #both < maxFree do
     local a, b = some[i], others[j]
     local lo, hi = math.max(a[1], b[1]), math.min(a[2], b[2])
     if lo < hi then both[#both + 1] = { lo, hi } end
@@ -184,8 +185,11 @@ local function levelFor(demands, expected, hasPool)
     if hasPool then pool = math.min(maxPoolPart, poolSlotsPerCall * 1000 * lacking / (leaseMs * limit)) end
     reserve = math.max(reserve, 0.5 / math.max(count, 40), pool)
   end
-  -- Places for processes that start and for those that have missed their turn; else the equal parts of those that are expected.
-  reserve = math.max(reserve, place and 1 - maxPerPlace or expected / (count + expected))
+  -- The equal parts of the processes that are expected. Or places for processes that start, and for those that have missed their
+  -- turn, if that many free places can be listed, and if a process with one place does not wait too long for its turn.
+  local room = expected / (count + expected)
+  if place then room = turns <= math.min(maxFree, maxRoundSeconds * limit) and 1 - maxPerPlace or 0 end
+  reserve = math.max(reserve, room)
   reserve = math.min(reserve, 0.5)
   local low, high = 0, 1
   for _ = 1, 24 do
@@ -607,7 +611,7 @@ if not s.surveyedMs or (claimed and #claimed > 0)
   setMs('lacking', lacking)
   setMs('surveyedMs', now)
 else
-  free, unlent = arcsIn(s.free or ''), arcsIn(s.unlent or '')
+  free, unlent = arcsIn(s.free or '', maxFree), arcsIn(s.unlent or '')
   if not record then set('count', number('count') + 1) end
 end
 
@@ -662,7 +666,7 @@ elseif held < length and (place or held < due - step / 2) and not isReturning th
   free = joined(free)
 end
 if not place and not isReturning then arcs, free = rearranged(movedDown, arcs, free, usable) end
-set('free', textOf(free))
+set('free', textOf(free, maxFree))
 -- Slots of free arcs are promised up to this time. The process may use its new arcs from then on, and its old ones until then.
 local sinceMs = place and now or math.max(math.min(number('reservedMs'), now + leaseMs / 10), now)
 

@@ -321,6 +321,15 @@ describe('processes that lease their shares', () => {
     },
   )
 
+  it('300 whose free places are next to no others use the whole limit', async () => {
+    const world = await World.withRedis({ limitPerSecond: 40 }, 30)
+    world.joinWithinASecond(300)
+    await world.run()
+    const { rejected, utilisation } = world.measured('300 with leases on 40/s')
+    expect(rejected).toBeLessThan(0.01)
+    expect(utilisation).toBeGreaterThan(0.94)
+  })
+
   it.each(isSoak ? [0.55, 0.8] : [0.8])(
     '40 that need %d requests a second each on 40 wait for a slot and a second, rarely longer',
     async demand => {
