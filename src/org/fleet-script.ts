@@ -185,8 +185,8 @@ local function levelFor(demands, expected, hasPool)
     if hasPool then pool = math.min(maxPoolPart, poolSlotsPerCall * 1000 * lacking / (leaseMs * limit)) end
     reserve = math.max(reserve, 0.5 / math.max(count, 40), pool)
   end
-  -- The equal parts of the processes that are expected. Or places for processes that start, and for those that have missed their
-  -- turn, if that many free places can be listed, and if a process with one place does not wait too long for its turn.
+  -- Room for the processes that are expected: an equal part for each. With turns, the room is a part of the places, for processes
+  -- that start or have missed their turn. Without it where so many free places cannot be listed, or where a round takes too long.
   local room = expected / (count + expected)
   if place then room = turns <= math.min(maxFree, maxRoundSeconds * limit) and 1 - maxPerPlace or 0 end
   reserve = math.max(reserve, room)
@@ -248,11 +248,16 @@ local function reversed(number)
 end
 
 -- The free places one by one, first those whose turns are closest to the turns of other free places. If these are taken, the
--- turns of the places that stay free are spread over the whole round.
+-- turns of the places that stay free are spread over the whole round. Places beyond a maximum number stay in their pieces.
 local function crowded(free)
-  local places = {}
+  local places, rest = {}, {}
   for _, piece in ipairs(free) do
-    for lo = piece[1], piece[2] - place, place do places[#places + 1] = { lo, lo + place, reversed(lo) } end
+    local lo = piece[1]
+    while lo < piece[2] and #places < maxFree do
+      places[#places + 1] = { lo, lo + place, reversed(lo) }
+      lo = lo + place
+    end
+    if lo < piece[2] then rest[#rest + 1] = { lo, piece[2] } end
   end
   table.sort(places, function(a, b) return a[3] < b[3] end)
   for i, one in ipairs(places) do
@@ -260,6 +265,7 @@ local function crowded(free)
     one[4] = (after[3] - before[3] - 1) % turns
   end
   table.sort(places, function(a, b) return a[4] < b[4] or a[4] == b[4] and a[1] < b[1] end)
+  for _, piece in ipairs(rest) do places[#places + 1] = piece end
   return places
 end
 

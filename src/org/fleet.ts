@@ -218,7 +218,7 @@ export class Fleet {
     if (this.#calledMs >= this.#startedMs) await inTime(this.#register.leave(this.#id), leaveMs).catch(() => {})
   }
 
-  /** True if Redis has given this process no slots, and the process does not wait for them any more. */
+  /** True if Redis has given no answer that counts, and the process does not wait for one before its requests. */
   get isAway(): boolean {
     return this.#share === undefined && this.#lease === undefined
   }

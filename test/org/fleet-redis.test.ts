@@ -312,6 +312,18 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     2000,
   )
 
+  it('a number of processes that something has overwritten does not keep Redis busy', async () => {
+    const register = new Register(ioredis, 'too many', 5000)
+    const report = { ...nothing, wanted: 1, limitPerSecond: 5 }
+    await register.renew('p', report)
+    await ioredis.config('SET', 'slowlog-log-slower-than', 100_000) // microseconds
+    await ioredis.slowlog('RESET')
+    await ioredis.hset('{logferry:fleet:too many}:state', 'count', '100000')
+    const { turns } = await register.renew('another', report)
+    expect(turns).toBe(131_072)
+    expect(await ioredis.slowlog('LEN')).toBe(0)
+  })
+
   it('the places are few again when there are few processes for them', async () => {
     const register = new Register(ioredis, 'too many turns', 5000)
     const report = { ...nothing, wanted: 1, limitPerSecond: 5 }
