@@ -1,4 +1,4 @@
-import { checkedStat, ifMissing, prepareMachineDirectory } from '../files/machine-directory.ts'
+import { prepareMachineDirectory, useFile } from '../files/machine-directory.ts'
 import { isOurs } from '../files/private-directory.ts'
 import { withoutTracing } from '../http/without-tracing.ts'
 import { builtinModule } from '../node-version.ts'
@@ -20,7 +20,7 @@ const choice = 128
 const fileName = /^[\da-f]{32}\.rates$/
 const rowPattern =
   /^([\da-f]{12}) (\d{13}) (\d{1,9}\.\d{4}) ([01]\.\d{4}) (\d{1,5}) (\d{1,9}\.\d{4}) (\d{1,9}\.\d{4}) (\d{1,5}) (\d{1,5}) ([-t])([-m]) *\n$/
-const { O_RDONLY, O_RDWR, O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants
+const { O_RDONLY, O_RDWR, O_CREAT } = fs.constants
 
 /** Maximum of the times in a row, in milliseconds. It also stands for a request that never was. */
 const maxMs = 99_999
@@ -28,8 +28,6 @@ const maxMs = 99_999
 const maxPerSecond = 999_999_999
 
 const noRow = `${' '.repeat(rowBytes - 1)}\n`
-
-type FileHandle = import('node:fs/promises').FileHandle
 
 interface Row extends SharedRate {
   readonly processId: string
@@ -53,8 +51,6 @@ export class RateTable implements SharedRates {
   #processId = ''
   #path: string | undefined
   #index: number | undefined
-  /** Grows with each `leave`, so that an exchange in progress sees that the row is gone. */
-  #generation = 0
 
   /**
    * @param key returns a SHA-256 hash of what the processes must have in common, in hexadecimal digits; called when the
@@ -74,7 +70,7 @@ export class RateTable implements SharedRates {
     try {
       const path = this.#path ?? this.#prepare()
       this.#path = path
-      return await withoutTracing(() => this.#exchangeIn(path, this.#rowOf(own, atMs)))
+      return withoutTracing(() => this.#exchangeIn(path, this.#rowOf(own, atMs)))
     } catch (error) {
       this.#path = undefined // the directory may be gone, and is made again
       throw error
@@ -86,32 +82,20 @@ export class RateTable implements SharedRates {
     if (!isInUse(this.#directory, nowMs)) return [] // the usual case: nothing is loaded, and nothing is created
     const path = this.#path ?? this.#prepare()
     this.#path = path
-    return withoutTracing(async () => {
-      const file = await fs.promises.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(ifMissing)
-      if (file === undefined) return [] // the table in use is another one
-      try {
-        const rows = (await this.#rowsIn(file, path)).filter(row => row !== undefined)
-        return rows.filter(({ processId }) => processId !== this.#processId)
-      } finally {
-        await file.close()
-      }
-    })
+    const rows = withoutTracing(() => useFile(path, O_RDONLY, allRows)) ?? [] // no file: the table in use is another one
+    return rows.filter(row => row !== undefined).filter(row => this.#isOfOther(row))
   }
 
   leave(): void {
     const [path, index] = [this.#path, this.#index]
-    this.#generation++
     if (path === undefined || index === undefined) return
     this.#index = undefined
     try {
-      const file = fs.openSync(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
-      try {
+      useFile(path, O_RDWR, file => {
         const row = Buffer.alloc(rowBytes)
         fs.readSync(file, row, 0, rowBytes, index * rowBytes)
         if (row.toString('latin1').startsWith(this.#processId)) fs.writeSync(file, noRow, index * rowBytes, 'latin1')
-      } finally {
-        fs.closeSync(file)
-      }
+      })
     } catch {
       // The row is soon too old to count.
     }
@@ -125,25 +109,19 @@ export class RateTable implements SharedRates {
     return join(this.#directory, `${this.#key().slice(0, 32)}.rates`)
   }
 
-  async #exchangeIn(path: string, own: string): Promise<readonly SharedRate[]> {
-    const generation = this.#generation
-    const file = await fs.promises.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600)
-    try {
-      const rows = await this.#rowsIn(file, path)
-      const isOfOther = (row: Row | undefined) => row !== undefined && row.processId !== this.#processId
-      if (generation !== this.#generation) return [] // the process has left meanwhile
+  #exchangeIn(path: string, own: string): readonly SharedRate[] {
+    const others = useFile(path, O_RDWR | O_CREAT, file => {
+      const rows = allRows(file)
+      const isOfOther = (row: Row | undefined) => row !== undefined && this.#isOfOther(row)
       if (this.#index === undefined || isOfOther(rows[this.#index])) this.#index = freeIndex(rows)
-      if (this.#index !== undefined) await file.write(own, this.#index * rowBytes, 'latin1')
+      if (this.#index !== undefined) fs.writeSync(file, own, this.#index * rowBytes, 'latin1')
       return rows.filter(row => row !== undefined).filter(isOfOther)
-    } finally {
-      await file.close()
-    }
+    })
+    return others ?? []
   }
 
-  async #rowsIn(file: FileHandle, path: string): Promise<(Row | undefined)[]> {
-    await checkedStat(file, path)
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(maxRows * rowBytes), 0, maxRows * rowBytes, 0)
-    return rowsIn(buffer.toString('latin1', 0, bytesRead))
+  #isOfOther({ processId }: Row): boolean {
+    return processId !== this.#processId
   }
 
   #rowOf(own: SharedRate, atMs: number): string {
@@ -160,6 +138,11 @@ export class RateTable implements SharedRates {
     const row = `${this.#processId} ${atMs} ${perSecond} ${answers} ${untilNextMs} ${isTrial ? 't' : '-'}${isMaximum ? 'm' : '-'}`
     return `${row.padEnd(rowBytes - 1)}\n`
   }
+}
+
+function allRows(file: number): (Row | undefined)[] {
+  const bytes = Buffer.alloc(maxRows * rowBytes)
+  return rowsIn(bytes.toString('latin1', 0, fs.readSync(file, bytes, 0, bytes.length, 0)))
 }
 
 /** Returns the rows by their index; `undefined` in place of an old or malformed row. */

@@ -5,13 +5,12 @@ import { makePrivateDirectory } from './make-private-directory.ts'
 import { assertPrivate, isOurs, UnsafePath } from './private-directory.ts'
 
 const fs = builtinModule('node:fs')
+const { O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants
 
 /** Time after which a file that no process has written to is removed, in milliseconds. */
 const fileHoldsMs = 3_600_000
 
 const fileName = /^[\da-f]{32}\.(?:rates|license|reader)(?:\.[\da-f]{12})?$/
-
-type FileHandle = import('node:fs/promises').FileHandle
 
 /**
  * Creates the directory of the files by which the processes of a machine agree, if it is missing. Removes files that are no
@@ -28,20 +27,33 @@ export function prepareMachineDirectory(directory: string): void {
 }
 
 /**
- * Returns the state of a file of such a directory.
+ * Calls `use` with an open file of such a directory and its size, and returns the result; returns `undefined` if the file
+ * does not exist and is not to be created. The file is closed in the same turn, because the descriptor may be the last one, which a log call needs.
  *
  * @throws UnsafePath if the file may be of another user, who may have made the directory anew since it was checked
+ * @throws any error from the disk or from `use`
  */
-export async function checkedStat(file: FileHandle, path: string): Promise<import('node:fs').Stats> {
-  const stat = await file.stat()
-  if (!stat.isFile() || !isOurs(stat.uid) || stat.nlink > 1)
-    throw new UnsafePath(`${path} is not a regular file of this user with one name`)
-  return stat
+export function useFile<T>(path: string, flags: number, use: (file: number, bytes: number) => T): T | undefined {
+  const file = openIfThere(path, flags)
+  if (file === undefined) return undefined
+  try {
+    const stat = fs.fstatSync(file)
+    if (!stat.isFile() || !isOurs(stat.uid) || stat.nlink > 1)
+      throw new UnsafePath(`${path} is not a regular file of this user with one name`)
+    return use(file, stat.size)
+  } finally {
+    fs.closeSync(file)
+  }
 }
 
-/** Returns `undefined` for the error of a missing file, and throws any other one. */
-export function ifMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error
+function openIfThere(path: string, flags: number): number | undefined {
+  try {
+    return fs.openSync(path, flags | O_NOFOLLOW | O_NONBLOCK, 0o600)
+  } catch (error) {
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+    if (isMissing && (flags & O_CREAT) === 0) return undefined
+    throw error
+  }
 }
 
 function removeIfOld(path: string): void {

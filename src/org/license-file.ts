@@ -1,4 +1,4 @@
-import { checkedStat, ifMissing, prepareMachineDirectory } from '../files/machine-directory.ts'
+import { prepareMachineDirectory, useFile } from '../files/machine-directory.ts'
 import type { Credentials } from '../http/credentials.ts'
 import { jsonObject } from '../http/json-object.ts'
 import { withoutTracing } from '../http/without-tracing.ts'
@@ -9,7 +9,7 @@ import { OrgError } from './org-error.ts'
 
 const fs = builtinModule('node:fs')
 const { join } = builtinModule('node:path')
-const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants
+const { O_RDONLY } = fs.constants
 
 /**
  * Time for which one process is to read the license, in milliseconds. If it has not succeeded by then, another process
@@ -79,7 +79,7 @@ export class LicenseFile {
     if (found !== undefined) throw found
     try {
       const text = await read()
-      if (path !== undefined) void this.#publish(path, text).catch(() => {}) // the license is known here all the same
+      if (path !== undefined) this.#publish(path, text)
       return text
     } catch (error) {
       if (error instanceof OrgError && error.code === 'UNAUTHORIZED') void this.#publishRefusal(error).catch(() => {})
@@ -117,21 +117,25 @@ export class LicenseFile {
    */
   async #fromOther(path: string, maxAgeMs: number): Promise<string | OrgError | undefined> {
     for (let waitMs = lookMs.first; !this.#isClosed; waitMs = Math.min(2 * waitMs, lookMs.longest)) {
-      const text = await withoutTracing(() => textIn(`${path}.license`, maxAgeMs))
+      const text = withoutTracing(() => textIn(`${path}.license`, maxAgeMs))
       if (text !== undefined) return text
       if (withoutTracing(() => isToRead(`${path}.reader`))) {
         this.#claim = { path: `${path}.reader`, untilMs: monotonicMs() + readerMs }
         return undefined
       }
-      const refusal = await withoutTracing(() => this.#refusalIn(`${path}.reader`))
+      const refusal = await this.#refusalIn(`${path}.reader`)
       if (refusal !== undefined) return refusal
       await delay(waitMs * (0.75 + 0.5 * Math.random()), undefined, { ref: false })
     }
     return undefined
   }
 
-  async #publish(path: string, text: string): Promise<void> {
-    await writeText(`${path}.license`, text).catch(() => {}) // others then read the license themselves
+  #publish(path: string, text: string): void {
+    try {
+      writeText(`${path}.license`, text)
+    } catch {
+      // Others then read the license themselves.
+    }
     this.release()
   }
 
@@ -144,13 +148,13 @@ export class LicenseFile {
     const proof = await credentials.proof(salt)
     if (this.#claim !== claim || monotonicMs() >= claim.untilMs) return // another process reads
     this.#claim = undefined // the refusal counts beyond the end of this process
-    await writeText(claim.path, JSON.stringify({ status, message: message.replace(/^logferry: /, ''), salt, proof }))
+    writeText(claim.path, JSON.stringify({ status, message: message.replace(/^logferry: /, ''), salt, proof }))
   }
 
   async #refusalIn(path: string): Promise<OrgError | undefined> {
     const { credentials } = this.#deps
     if (credentials === undefined) return undefined
-    const { status, message, salt, proof } = jsonObject((await textIn(path, readerMs)) ?? '') ?? {}
+    const { status, message, salt, proof } = jsonObject(withoutTracing(() => textIn(path, readerMs)) ?? '') ?? {}
     if (typeof status !== 'number' || typeof message !== 'string' || typeof salt !== 'string') return undefined
     if (salt === this.#saltOfOthers) return undefined
     if ((await credentials.proof(salt)) === proof) return new OrgError('UNAUTHORIZED', message, { status })
@@ -159,34 +163,34 @@ export class LicenseFile {
   }
 }
 
-/** Replaces the text of a file, with the time, at once. */
-async function writeText(path: string, text: string): Promise<void> {
+/**
+ * Replaces the text of a file, with the time, at once.
+ *
+ * @throws any error from the disk
+ */
+function writeText(path: string, text: string): void {
   const { randomBytes } = process.getBuiltinModule('node:crypto')
   const written = `${path}.${randomBytes(6).toString('hex')}`
-  await withoutTracing(async () => {
+  withoutTracing(() => {
     try {
-      await fs.promises.writeFile(written, `${systemTimeMs()} ${text}\n`, ownProperties({ flag: 'wx', mode: 0o600 }))
-      await fs.promises.rename(written, path)
+      fs.writeFileSync(written, `${systemTimeMs()} ${text}\n`, ownProperties({ flag: 'wx', mode: 0o600 }))
+      fs.renameSync(written, path)
     } catch (error) {
-      await fs.promises.unlink(written).catch(() => {})
+      fs.rmSync(written, ownProperties({ force: true }))
       throw error
     }
   })
 }
 
 /** Returns the JSON in a file, or `undefined` if there is none, or if it is too old. A clock may have been set back. */
-async function textIn(path: string, maxAgeMs: number): Promise<string | undefined> {
-  const file = await fs.promises.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(ifMissing)
-  if (file === undefined) return undefined
-  try {
-    const { size } = await checkedStat(file, path)
-    if (size > maxBytes) return undefined
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(size), 0, size, 0)
-    const [, readAtMs, text] = textPattern.exec(buffer.toString('utf8', 0, bytesRead)) ?? []
+function textIn(path: string, maxAgeMs: number): string | undefined {
+  return useFile(path, O_RDONLY, (file, bytes) => {
+    if (bytes > maxBytes) return undefined
+    const buffer = Buffer.alloc(bytes)
+    const [, readAtMs, text] =
+      textPattern.exec(buffer.toString('utf8', 0, fs.readSync(file, buffer, 0, bytes, 0))) ?? []
     return Math.abs(systemTimeMs() - Number(readAtMs)) <= maxAgeMs ? text : undefined
-  } finally {
-    await file.close()
-  }
+  })
 }
 
 /**
@@ -203,6 +207,6 @@ function isToRead(path: string): boolean {
     }
     const stat = fs.lstatSync(path, ownProperties({ throwIfNoEntry: false }))
     if (stat !== undefined && Math.abs(systemTimeMs() - stat.mtimeMs) <= readerMs) return false
-    fs.rmSync(path, { force: true })
+    fs.rmSync(path, ownProperties({ force: true }))
   }
 }

@@ -17,6 +17,9 @@ const descriptorsPerDirectory = 2
 /** One for the lock of the own directory, and one for a segment: enough to write everything that is pending. */
 const reservedDescriptors = 2
 
+/** Number of times that a write waits, for a millisecond each, for a descriptor that a thread has taken from it. */
+const maxWaits = 5
+
 /** The owner of a file, which knows its path. */
 interface FilePlace {
   readonly path: string
@@ -68,16 +71,20 @@ export class AppendFiles {
 
   /**
    * Calls `open`. While the process has no descriptor left, gives up one descriptor of the spool and calls `open`
-   * again.
+   * again. If a thread of the process has taken the last one that was given up, waits for a moment: listing a directory,
+   * for example, needs a descriptor no longer than that.
    *
    * @throws any error from `open`
    */
   withDescriptor<T>(open: () => T): T {
-    for (;;) {
+    for (let waits = 0; ; ) {
       try {
         return open()
       } catch (error) {
-        if (!isOutOfDescriptors(error) || !(this.#suspendOldest() || this.#takeFromReserve())) throw error
+        if (!isOutOfDescriptors(error)) throw error
+        if (this.#suspendOldest() || this.#takeFromReserve()) waits = maxWaits
+        else if (waits-- > 0) waitOneMs()
+        else throw error
       }
     }
   }
@@ -245,4 +252,8 @@ export class AppendFile {
       // The line is then counted twice.
     }
   }
+}
+
+function waitOneMs(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1)
 }

@@ -2,6 +2,7 @@ import type { Stats } from 'node:fs'
 import { join } from 'node:path'
 import { makePrivateDirectory } from '../files/make-private-directory.ts'
 import { assertPrivate, isOurs } from '../files/private-directory.ts'
+import { builtinModule } from '../node-version.ts'
 import { isOutOfDescriptors } from '../text/out-of-descriptors.ts'
 import { adopt, type Claim, claim, removeDirectory } from './claim.ts'
 import { fs, identityIn, noFollow, nonBlocking, ownerOnly, statOf } from './node-fs.ts'
@@ -79,6 +80,10 @@ export interface DiskEntry {
 }
 
 const { constants } = fs
+const { promisify } = builtinModule('node:util')
+const datasync = promisify(fs.fdatasync)
+const readPart = promisify(fs.read)
+const readAll = promisify(fs.readFile)
 /** Number of files examined in one turn of the event loop. */
 const listedAtOnce = 128
 
@@ -132,27 +137,27 @@ export const nodeDisk: Disk = {
     fs.closeSync(file)
   },
   async sync(path) {
-    const file = await fs.promises.open(path, constants.O_RDWR | noFollow)
+    const file = openNow(path, constants.O_RDWR)
     try {
-      await file.datasync()
+      await datasync(file)
     } finally {
-      await file.close()
+      fs.closeSync(file)
     }
   },
   async read(path, scratch) {
-    const file = await fs.promises.open(path, constants.O_RDONLY | noFollow)
+    const file = openNow(path, constants.O_RDONLY)
     try {
-      const { size } = await file.stat()
-      if (scratch === undefined || size > scratch.length) return await file.readFile()
+      const { size } = fs.fstatSync(file)
+      if (scratch === undefined || size > scratch.length) return await readAll(file)
       let end = 0
       while (end < size) {
-        const { bytesRead } = await file.read(scratch, end, size - end)
+        const { bytesRead } = await readPart(file, scratch, end, size - end, null)
         if (bytesRead === 0) break // the file has become shorter
         end += bytesRead
       }
       return scratch.subarray(0, end)
     } finally {
-      await file.close()
+      fs.closeSync(file)
     }
   },
   readNow(path) {
@@ -183,6 +188,14 @@ export function isPassing(error: unknown): boolean {
 
 /** Errors of `open` that mean that the path has no file, or something other than a writable file. */
 const otherThings: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EISDIR'])
+
+/**
+ * Opens a file in this turn. The thread pool could open it while a write has closed one file and not yet opened its own,
+ * and so take the last file descriptor from the write.
+ */
+function openNow(path: string, flags: number): number {
+  return fs.openSync(path, flags | noFollow | nonBlocking)
+}
 
 function openIfThere(path: string, flags: number): number | undefined {
   try {

@@ -121,6 +121,13 @@ describe('a table of rates', () => {
     expect(await two.exchange(rate(2))).toEqual([])
   })
 
+  it('holds no file open between turns of the event loop: the descriptor may be the last one', async () => {
+    const one = open()
+    const exchange = one.exchange(rate(1))
+    expect(fs.readFileSync(pathOfTable(), 'utf8')).toContain(' 1.0000 ')
+    await exchange
+  })
+
   it.runIf(process.geteuid?.() === 0)('is not looked for in a directory of another user', async () => {
     await open().exchange(rate(7))
     fs.chownSync(directory, 65_534, 65_534)

@@ -109,6 +109,26 @@ describe('files written at the same time', () => {
     expect([...range(5).map(text), open.size]).toEqual(['x', 'x', 'x', 'x', 'x', 2])
   })
 
+  it('are written although a thread takes the descriptor that was given up, for a moment', () => {
+    const { disk, counts } = countingDisk()
+    let taken = 0
+    const files = filesOn({
+      ...disk,
+      close(file) {
+        disk.close(file)
+        taken = 3
+      },
+      reopen(path, written) {
+        if (taken-- > 0) throw Object.assign(new Error('EMFILE'), { code: 'EMFILE' })
+        return disk.reopen(path, written)
+      },
+    })
+    counts.left = 3 // the reserve, and one
+    const all = range(5).map(n => files.create({ path: at(n) }))
+    for (const file of all) expect(write(file, 'x')).toBe(true)
+    expect(range(5).map(text)).toEqual(['x', 'x', 'x', 'x', 'x'])
+  })
+
   it('are written as a whole if the disk takes a few bytes at a time', () => {
     const disk: Disk = {
       ...nodeDisk,

@@ -10,6 +10,7 @@ import type { Claim } from '../../src/spool/claim.ts'
 import { nodeDisk as disk } from '../../src/spool/disk.ts'
 import { directoryName } from '../../src/spool/file-names.ts'
 import { directoriesIn, segmentsIn } from '../../src/spool/spool-directory.ts'
+import { mustRunSync } from '../support/run-sync.ts'
 
 const diskModule = new URL('../../src/spool/disk.ts', import.meta.url).href
 const isRoot = process.getuid?.() === 0
@@ -85,6 +86,22 @@ describe('scenario 33: files and directories', () => {
     expect((await disk.read(path, small)).toString()).toBe('text')
     expect(small).toEqual(Buffer.alloc(3))
   })
+
+  it('are opened before a call to read or sync returns, so that no thread takes the last descriptor later', async () => {
+    const path = join(root, 'a')
+    write(path, 'text')
+    const [reading, syncing] = [disk.read(path), disk.sync(path)]
+    fs.rmSync(path)
+    expect(String(await reading)).toBe('text')
+    await syncing
+  })
+
+  it('that are pipes are no content, and nobody waits for it', async () => {
+    const path = join(root, 'pipe')
+    mustRunSync('mkfifo', [path])
+    expect(await disk.read(path, Buffer.alloc(10))).toHaveLength(0)
+  })
+
   it('are listed without blocking the event loop, however many', async () => {
     for (let i = 0; i < 2000; i++) fs.writeFileSync(join(root, `${i}`), '')
     let turns = 0
