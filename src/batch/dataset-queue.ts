@@ -496,19 +496,20 @@ export class DatasetQueue {
   }
 
   /** Notes that a batch is in flight: if the dataset is paused, as a probe. */
-  beginProbe(): void {
+  beginProbe(startedAtMs: number): void {
     if (this.#pause === undefined) return
     const { refusals, status, reason, mayBeForEvents } = this.#pause
-    this.#pause = { kind: 'probing', refusals, status, reason, mayBeForEvents }
+    this.#pause = { kind: 'probing', startedAtMs, refusals, status, reason, mayBeForEvents }
   }
 
   /**
-   * Notes that no probe is in flight any more. The next one is due now, unless the pause ends or is prolonged.
+   * Notes that an attempt that began at that time has ended. If it was the probe, the next one is due now, unless the pause ends
+   * or is prolonged. An attempt that began before the probe was in flight when the pause began.
    *
-   * @returns true if the dataset was probing
+   * @returns true if the attempt was the probe
    */
-  endProbe(): boolean {
-    if (this.#pause?.kind !== 'probing') return false
+  endProbe(startedAtMs: number): boolean {
+    if (this.#pause?.kind !== 'probing' || startedAtMs < this.#pause.startedAtMs) return false
     this.pauseUntil(0, this.#pause)
     return true
   }

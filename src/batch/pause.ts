@@ -9,7 +9,7 @@
  * - A paused dataset is **probing** while its probe is in flight. The probe finds out if the service accepts the dataset
  *   again, and the other batches wait for the outcome. If the outcome says nothing about the dataset, the next probe is due.
  */
-export type Pause = PauseCause & (Waiting | { readonly kind: 'probing' })
+export type Pause = PauseCause & (Waiting | Probing)
 
 /** Why a dataset is paused. */
 export interface PauseCause {
@@ -27,4 +27,10 @@ interface Waiting {
   readonly kind: 'waiting'
   /** Monotonic time of the next probe, in milliseconds. */
   readonly untilMs: number
+}
+
+interface Probing {
+  readonly kind: 'probing'
+  /** Start of the probe; monotonic, in milliseconds. */
+  readonly startedAtMs: number
 }

@@ -404,7 +404,7 @@ export class Delivery {
   #breakOff(batch: Batch, { startedAtMs }: InFlight): void {
     const queue = this.#deps.batches.queueFor(batch.dataset)
     this.#inFlight.delete(batch)
-    queue.endProbe()
+    queue.endProbe(startedAtMs)
     if (monotonicMs() - startedAtMs >= minSilenceMs) queue.isUnanswered = true
     queue.requeue(batch)
   }
@@ -430,7 +430,7 @@ export class Delivery {
     const one: InFlight = { controller: new AbortController(), startedAtMs, isProbe, earlier, asAccepted: undefined }
     this.#inFlight.set(batch, one)
     const queue = this.#deps.batches.queueFor(batch.dataset)
-    if (earlier === undefined) queue.beginProbe()
+    if (earlier === undefined) queue.beginProbe(startedAtMs)
     batch.attempts.isRepeated = earlier !== undefined
     this.requests++
     if (batch.attempts.begin(startedAtMs, queue.acceptedAtMs)) this.retries++

@@ -68,8 +68,8 @@ interface EndedAttempt {
   readonly encoding: Encoding
   /** Start of the request; monotonic, in milliseconds. */
   readonly startedAtMs: number
-  /** True if the dataset was probing when the attempt ended. As far as known, this attempt was the probe. */
-  readonly wasProbing: boolean
+  /** True if the dataset was paused, and this attempt was its probe. */
+  readonly isProbe: boolean
 }
 
 /** Why the service refused a batch. */
@@ -201,7 +201,7 @@ export class AttemptSettler {
   settle(batch: Batch, { outcome, encoding }: Attempt, startedAtMs: number): void {
     const { queueFor, breaker, compression } = this.#deps
     const queue = queueFor(batch.dataset)
-    const ended: EndedAttempt = { batch, queue, encoding, startedAtMs, wasProbing: queue.endProbe() }
+    const ended: EndedAttempt = { batch, queue, encoding, startedAtMs, isProbe: queue.endProbe(startedAtMs) }
     this.#endPause(ended, outcome)
     if (isFailureOfDataset(outcome)) queue.onFailed(startedAtMs)
     if (isAcceptance(outcome)) this.#refusedInRow = 0
@@ -334,11 +334,13 @@ export class AttemptSettler {
    * limited time to deliver, a few probes follow at once.
    */
   #block(ended: EndedAttempt, { status, reason }: Outcome & { kind: 'blocked' }): void {
-    const { batch, queue, wasProbing } = ended
+    const { batch, queue, isProbe } = ended
     const nowMs = monotonicMs()
     batch.attempts.block(nowMs)
-    const mayFollowAtOnce = status === 403 && this.#deps.hasDeadline(nowMs) && this.#probesAtEnd < maxProbesAtEnd
-    const isCut = mayFollowAtOnce || (wasProbing && (queue.pause?.refusals ?? 0) <= maxCutProbes)
+    const wasInFlight = queue.pause !== undefined && !isProbe // when the pause began: it says no more about the dataset
+    const mayFollow = status === 403 && this.#deps.hasDeadline(nowMs) && this.#probesAtEnd < maxProbesAtEnd
+    const mayFollowAtOnce = mayFollow && !wasInFlight
+    const isCut = mayFollowAtOnce || (isProbe && (queue.pause?.refusals ?? 0) <= maxCutProbes)
     if (isCut && batch.count > 1) queue.requeue(...cutProbe(batch, (queue.pause?.refusals ?? 0) % 2 === 0))
     else queue.requeueLast(batch)
     const followsAtOnce = mayFollowAtOnce && queue.waitingCount > 1
@@ -592,10 +594,10 @@ export class AttemptSettler {
    * A service that refuses everything gets the probes of thousands of datasets at a bounded rate. Once it accepts one of
    * them, all others follow at once.
    */
-  #pauseDataset({ queue, wasProbing }: EndedAttempt, refused: PausedFor): void {
+  #pauseDataset({ queue, isProbe }: EndedAttempt, refused: PausedFor): void {
     const { status, reason, probeAfterMs, mayBeForEvents } = refused
     const { pause } = queue
-    if (pause !== undefined && !wasProbing) return
+    if (pause !== undefined && !isProbe) return
     const refusals = (pause?.refusals ?? 0) + 1
     const spreadMs = this.#refusedInRow < refusedUntilAll ? 0 : this.#deps.datasetCount() * betweenProbesMs
     const nowMs = monotonicMs()

@@ -141,6 +141,21 @@ describe.concurrent('scenario 6: a batch is too large for the service', () => {
     expect(logs.warnings[0]?.message).toContain(`answers ${status.slice(0, 3)} to a batch of`)
   })
 
+  it('refused with a 403 while several requests are in flight: close() finds the size', async () => {
+    const limit = 100_000
+    const held: WireRequest[] = []
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (lengthOf(request) <= limit) return request.take()
+      if (held.push(request) === 4) for (const one of held) one.answer('403 Forbidden', 'no')
+      if (held.length > 4) setTimeout(() => request.answer('403 Forbidden', 'no'), 50)
+    })
+    await using logs = watched({ baseUrl: server.url, compression: 'none' })
+    logs.log(0, 3700, { text: 'x'.repeat(1000) }) // four batches; an eighth of one is too large as well
+    expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+    expect(tally(server.numbers, 3700)).toEqual(allOnce)
+  })
+
   it('a refused event in every batch says nothing about the size', async () => {
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return
