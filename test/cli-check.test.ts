@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createSecureServer as createHttp2Server } from 'node:http2'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -374,6 +374,22 @@ describe.concurrent('logferry check, TLS:', () => {
     server.close()
   })
 
+  it('a server that does not know the name of the host', async () => {
+    const unrecognizedName = Buffer.from('15030300020270', 'hex')
+    const server = createTcpServer(socket => socket.once('data', () => socket.end(unrecognizedName))).listen(
+      0,
+      '127.0.0.1',
+    )
+    await once(server, 'listening')
+    const url = `https://localhost:${(server.address() as AddressInfo).port}`
+    expect((await check(environmentOf({ url, token: 'some-secret' }))).of('tls')).toMatchObject({
+      status: 'fail',
+      detail: expect.stringMatching(/ does not know the name localhost: /),
+      remedy: expect.stringMatching(/^Check the host of LOGFERRY_URL/),
+    })
+    server.close()
+  })
+
   it('a server that speaks HTTP/2 alone', async () => {
     await using server = createHttp2Server(tlsOf(trusted))
     await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -438,6 +454,10 @@ describe.concurrent('logferry check, the service:', () => {
       /^Set/,
     ],
     ['a web page', { status: 200, body: '<html>Log in</html>' }, /is a web page/, /^Check the host and path/],
+    ['a web page with 400', { status: 400, body: '<h1>No certificate</h1>' }, /status 400: No c/, /--cert and --key/],
+    ['a web page with 403', { status: 403, body: '<h1>Blocked</h1>' }, /is a web page.*Blocked/, /firewall/],
+    ['a status that the service does not have', { status: 421, body: '' }, /no batch .*421/, /^Check LOGFERRY_URL/],
+    ['a 407', { status: 407, body: '' }, /no batch .*407/, /^Put the user name and password of the proxy/],
     ['trouble', { status: 503, body: { message: 'later' } }, /has trouble \(status 503: later\)/, /^Try again later/],
     ['the rate limit', { status: 429, headers: { 'retry-after': '30' } }, /rate limit .* for 30 s more/, /limits/],
   ])('%s', async (_, answer, detail, remedy) => {

@@ -5,8 +5,10 @@ import { reasonIn } from '../../http/reason.ts'
 import { retryAfterMs } from '../../http/retry-after.ts'
 import { isInTrouble, isThrottled } from '../../http/statuses.ts'
 import { systemTimeMs } from '../../time.ts'
-import { isAccepted, sendEmptyBatch } from './empty-batch.ts'
+import { isAccepted, mayRefuseBody, sendEmptyBatch } from './empty-batch.ts'
 import { type Finding, fail, type HealthCheck, ok } from './health-check.ts'
+import { remedyForPassword } from './proxy.ts'
+import { proxyTo } from './proxy-address.ts'
 import type { Session } from './session.ts'
 import { troubleWith } from './trouble.ts'
 
@@ -57,6 +59,22 @@ function judge(answer: Answer, session: Session): Finding {
     const remedy =
       'Try again later, and ask the operator of the service or of the proxy before it. Applications keep their events meanwhile.'
     return fail(`the service has trouble (${said})`, remedy, values)
+  }
+  const isOfToken = status === 401 || status === 403
+  if ((isOfToken || mayRefuseBody(status)) && isPage(bodyOf(answer))) {
+    const remedy =
+      'A gateway, proxy or firewall may answer in place of the service: check the scheme, host and path of LOGFERRY_URL, and ask ' +
+      'its operator. If it wants a client certificate, give it with --cert and --key, and in the application with the options ' +
+      'tls.cert and tls.key.'
+    return fail(`the answer is a web page, not one of the service (${said})`, remedy, values)
+  }
+  if (!isOfToken && !mayRefuseBody(status)) {
+    const { username, password } = proxyTo(session.target, session.resolved.proxy) ?? {}
+    const remedy =
+      status === 407
+        ? remedyForPassword(Boolean(username || password))
+        : 'Check LOGFERRY_URL, and ask the operator of the service or of the proxy before it.'
+    return fail(`no batch is taken at this address (${said})`, remedy, values)
   }
   return ok(`the service answers (${said})`, values) // the checks that follow judge the token and the body
 }

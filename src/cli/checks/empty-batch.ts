@@ -54,7 +54,12 @@ const refusals: ReadonlySet<number> = new Set([400, 413, 415, 422])
 export function judgeLike(first: Answer, { status }: Answer): 'taken' | 'refused' | 'unclear' {
   if (isAccepted({ status })) return 'taken'
   if (status === first.status && status !== 413 && status !== 415) return 'taken'
-  return refusals.has(status) ? 'refused' : 'unclear'
+  return mayRefuseBody(status) ? 'refused' : 'unclear'
+}
+
+/** True for a status by which a service refuses a body. */
+export function mayRefuseBody(status: number): boolean {
+  return refusals.has(status)
 }
 
 export function isAccepted({ status }: Pick<Answer, 'status'>): boolean {

@@ -57,7 +57,8 @@ function addressOf({ hostname, port, protocol }: URL) {
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (protocol === 'https:' ? 443 : 80) }
 }
 
-function remedyForPassword(isGiven: boolean): string {
+/** @param isGiven true if the address of the proxy has a user name or a password */
+export function remedyForPassword(isGiven: boolean): string {
   return isGiven
     ? 'Correct the user name and password in the address of the proxy. Write special characters as in a URL: @ is %40.'
     : 'Put the user name and password of the proxy in its address: http://user:password@proxy:port.'

@@ -37,8 +37,14 @@ export const tls: HealthCheck = {
       if ((error as NodeJS.ErrnoException).code !== 'EPROTO' && !isOfOpenSsl(error)) {
         return troubleWith(error, place, settings.timeoutMs)
       }
-      if (/_NO_APPLICATION_PROTOCOL$/.test((error as NodeJS.ErrnoException).code ?? ''))
+      const { code = '' } = error as NodeJS.ErrnoException
+      if (code.endsWith('_NO_APPLICATION_PROTOCOL'))
         return fail(`${place} does not speak HTTP/1.1 with TLS: ${reasonOf(error)}`, offerHttp1)
+      if (code.endsWith('_UNRECOGNIZED_NAME'))
+        return fail(
+          `the server on port ${target.port} does not know the name ${target.host}: ${reasonOf(error)}`,
+          'Check the host of LOGFERRY_URL. A gateway on the way may lack this name: ask its operator.',
+        )
       return fail(
         `${place} does not speak TLS as this machine does: ${reasonOf(error)}`,
         'Check the port of LOGFERRY_URL: the server may speak plain HTTP there. If the server wants a client certificate, give it with --cert and --key, and in the application with the option tls.',
