@@ -297,7 +297,8 @@ export class DatasetQueue {
    * service does not accept. Otherwise these would hold up all events behind them.
    *
    * If the events may be the reason for a pause, the probe is one event. Of a large batch, a few events to blame would have
-   * each probe refused.
+   * each probe refused. If the size may be the reason, the probe is no larger than the last part of a blocked one: during the
+   * pause, other batches become ever larger.
    */
   dequeue(nowMs: number): Batch | undefined {
     if (this.#notBeforeMs > nowMs) return undefined
@@ -308,8 +309,9 @@ export class DatasetQueue {
     if (ready === undefined) return undefined
     this.#isTurnOfReloaded = !ready.isReloaded
     this.#isTurnOfOthers = false
-    if (ready.count === 1 || pause?.mayBeForEvents !== true) return ready
-    const [first, rest] = ready.splitAt(1)
+    const maxBytes = pause?.mayBeForEvents === true ? 1 : (pause?.maxProbeBytes ?? Number.POSITIVE_INFINITY)
+    if (ready.count === 1 || ready.byteLength <= maxBytes) return ready
+    const [first, rest] = ready.splitAt(maxBytes)
     this.requeueLast(rest)
     return first
   }
@@ -487,8 +489,8 @@ export class DatasetQueue {
   }
 
   /** Pauses the dataset, or prolongs its pause: the next probe is due at that time. */
-  pauseUntil(untilMs: number, { refusals, status, reason, mayBeForEvents }: PauseCause): void {
-    this.#pause = { kind: 'waiting', untilMs, refusals, status, reason, mayBeForEvents }
+  pauseUntil(untilMs: number, { refusals, status, reason, mayBeForEvents, maxProbeBytes }: PauseCause): void {
+    this.#pause = { kind: 'waiting', untilMs, refusals, status, reason, mayBeForEvents, maxProbeBytes }
   }
 
   unpause(): void {
@@ -498,8 +500,8 @@ export class DatasetQueue {
   /** Notes that a batch is in flight: if the dataset is paused, as a probe. */
   beginProbe(startedAtMs: number): void {
     if (this.#pause === undefined) return
-    const { refusals, status, reason, mayBeForEvents } = this.#pause
-    this.#pause = { kind: 'probing', startedAtMs, refusals, status, reason, mayBeForEvents }
+    const { refusals, status, reason, mayBeForEvents, maxProbeBytes } = this.#pause
+    this.#pause = { kind: 'probing', startedAtMs, refusals, status, reason, mayBeForEvents, maxProbeBytes }
   }
 
   /**

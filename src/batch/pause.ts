@@ -21,6 +21,8 @@ export interface PauseCause {
   readonly reason: string
   /** True if some of the events may be the reason, and not the path to the service. */
   readonly mayBeForEvents: boolean
+  /** Maximum size of the next probe, in bytes, at least one event: larger ones were blocked. `undefined` for no maximum. */
+  readonly maxProbeBytes: number | undefined
 }
 
 interface Waiting {

@@ -87,6 +87,8 @@ interface PausedFor {
   readonly probeAfterMs: number | undefined
   /** True if some of the events may be the reason. */
   readonly mayBeForEvents: boolean
+  /** Maximum size of the next probe, in bytes. `undefined` for no maximum. */
+  readonly maxProbeBytes?: number | undefined
 }
 
 /**
@@ -341,12 +343,15 @@ export class AttemptSettler {
     const mayFollow = status === 403 && this.#deps.hasDeadline(nowMs) && this.#probesAtEnd < maxProbesAtEnd
     const mayFollowAtOnce = mayFollow && !wasInFlight
     const isCut = mayFollowAtOnce || (isProbe && (queue.pause?.refusals ?? 0) <= maxCutProbes)
-    if (isCut && batch.count > 1) queue.requeue(...cutProbe(batch, (queue.pause?.refusals ?? 0) % 2 === 0))
-    else queue.requeueLast(batch)
+    const [probe, rest] =
+      isCut && batch.count > 1 ? cutProbe(batch, (queue.pause?.refusals ?? 0) % 2 === 0) : [batch, undefined]
+    if (rest === undefined) queue.requeueLast(batch)
+    else queue.requeue(probe, rest)
     const followsAtOnce = mayFollowAtOnce && queue.waitingCount > 1
     if (followsAtOnce) this.#probesAtEnd++
     const probeAfterMs = followsAtOnce ? 0 : undefined
-    this.#pauseDataset(ended, { status, reason, probeAfterMs, mayBeForEvents: false })
+    const maxProbeBytes = isCut ? probe.byteLength : undefined
+    this.#pauseDataset(ended, { status, reason, probeAfterMs, mayBeForEvents: false, maxProbeBytes })
   }
 
   #settleAnswered(ended: EndedAttempt, outcome: Outcome & { kind: 'delivered' | 'partly-rejected' }): void {
@@ -595,7 +600,7 @@ export class AttemptSettler {
    * them, all others follow at once.
    */
   #pauseDataset({ queue, isProbe }: EndedAttempt, refused: PausedFor): void {
-    const { status, reason, probeAfterMs, mayBeForEvents } = refused
+    const { status, reason, probeAfterMs, mayBeForEvents, maxProbeBytes } = refused
     const { pause } = queue
     if (pause !== undefined && !isProbe) return
     const refusals = (pause?.refusals ?? 0) + 1
@@ -608,7 +613,7 @@ export class AttemptSettler {
     const isTooLate = this.#deps.isProcessEnding() && !(mayBeForEvents && refusals <= maxProbesAtEnd)
     const delayMs = probeAfterMs ?? (isTooLate ? maxProbeDelayMs : growingMs)
     const untilMs = nowMs + delayMs * (0.5 + Math.random() / 2)
-    queue.pauseUntil(untilMs, { refusals, status, reason, mayBeForEvents })
+    queue.pauseUntil(untilMs, { refusals, status, reason, mayBeForEvents, maxProbeBytes })
     const { diagnostics } = this.#deps
     if (diagnostics.has('paused')) {
       diagnostics.emit('paused', { dataset: queue.dataset, status, reason, refusals, delayMs: untilMs - nowMs })

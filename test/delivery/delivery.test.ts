@@ -1084,6 +1084,19 @@ describe('when the service refuses the token, the dataset or the address', () =>
     expect(sorted(numbers(arrived))).toEqual(range(10_000))
   })
 
+  it('a firewall that blocks all but small bodies is seen through while the batches that wait become ever larger', async () => {
+    const isSmall = (lines: readonly string[]) => lines.join('\n').length < 4000
+    const { log, arrived, ledger } = pipelineTo(({ lines }) => (isSmall(lines) ? delivered : blocked))
+    for (let n = 0; n < 20_000; n += 100) {
+      for (const of of range(100)) log(n + of, { text: 'x'.repeat(200) })
+      await vi.advanceTimersByTimeAsync(100)
+    }
+    expect(arrived.length).toBeGreaterThan(15_000)
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(sorted(numbers(arrived))).toEqual(range(20_000))
+    expect(ledger.dropped).toBe(0)
+  })
+
   it('an accepted probe shows that others may be accepted, whatever the status of each was', async () => {
     let isWell = false
     const acceptedMs: number[] = []
