@@ -503,6 +503,21 @@ describe.concurrent('logferry check, the service:', () => {
     })
   })
 
+  it('a compression that a gateway refuses with 403, and one that it refuses once', async () => {
+    let requests = 0
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (/content-encoding: zstd/i.test(request.head)) request.answer('403 Forbidden', '{}')
+      else if (/content-encoding: gzip/i.test(request.head) && requests++ === 0) request.answer('503 Busy', '{}')
+      else request.answer('200 OK', '{}')
+    })
+    const first = await check(environmentOf({ url: server.url, token: 'some-secret' }))
+    expect(first.of('compression')?.detail).toBe('the service answers 503 to gzip: try again later')
+    const { code, of } = await check(environmentOf({ url: server.url, token: 'some-secret' }))
+    expect(code).toBe(0)
+    expect(of('compression')).toMatchObject({ status: 'warn', detail: 'accepts gzip; zstd is refused (status 403)' })
+  })
+
   it('a size that is refused', async () => {
     await emulated(async emulator => {
       emulator.faults.maxBytes(600_000)
