@@ -455,7 +455,12 @@ describe.concurrent('logferry check, the service:', () => {
     ],
     ['a web page', { status: 200, body: '<html>Log in</html>' }, /is a web page/, /^Check the host and path/],
     ['a web page with 400', { status: 400, body: '<h1>No certificate</h1>' }, /status 400: No c/, /--cert and --key/],
-    ['a web page with 403', { status: 403, body: '<h1>Blocked</h1>' }, /is a web page.*Blocked/, /firewall/],
+    [
+      'a web page with 403',
+      { status: 403, body: '<h1>Blocked</h1>' },
+      /is a web page.*Blocked/,
+      /firewall.*LOGFERRY_TOKEN/,
+    ],
     ['a status that the service does not have', { status: 421, body: '' }, /no batch .*421/, /^Check LOGFERRY_URL/],
     ['a 407', { status: 407, body: '' }, /no batch .*407/, /^Put the user name and password of the proxy/],
     ['trouble', { status: 503, body: { message: 'later' } }, /has trouble \(status 503: later\)/, /^Try again later/],

@@ -62,10 +62,12 @@ function judge(answer: Answer, session: Session): Finding {
   }
   const isOfToken = status === 401 || status === 403
   if ((isOfToken || mayRefuseBody(status)) && isPage(bodyOf(answer))) {
+    const next = isOfToken
+      ? 'It may also have refused LOGFERRY_TOKEN.'
+      : 'If it wants a client certificate, give it with --cert and --key, and in the application with the options tls.cert and tls.key.'
     const remedy =
       'A gateway, proxy or firewall may answer in place of the service: check the scheme, host and path of LOGFERRY_URL, and ask ' +
-      'its operator. If it wants a client certificate, give it with --cert and --key, and in the application with the options ' +
-      'tls.cert and tls.key.'
+      `its operator. ${next}`
     return fail(`the answer is a web page, not one of the service (${said})`, remedy, values)
   }
   if (!isOfToken && !mayRefuseBody(status)) {
