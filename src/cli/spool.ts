@@ -8,6 +8,7 @@ import { type ProcessContents, type SpoolContents, spoolContents } from '../spoo
 import { counted } from '../text/counted.ts'
 import { diskRemedies } from '../text/disk-remedies.ts'
 import { toShortLine } from '../text/short-line.ts'
+import { systemCode } from '../text/system-code.ts'
 import { type Command, type Given, Misuse } from './command.ts'
 import { printError } from './print.ts'
 import { Progress } from './progress.ts'
@@ -119,9 +120,8 @@ export function explainUnreadable(error: unknown, directory: string, action: 're
     printError(`logferry: ${toShortLine(error.message, undefined, maxPathChars)}. Split the file.`)
     return 1
   }
-  const { code, syscall } = error as NodeJS.ErrnoException
-  if (syscall === undefined) throw error
-  printError(`logferry: ${troubleOf(path, code, action)}`)
+  if ((error as NodeJS.ErrnoException).syscall === undefined) throw error
+  printError(`logferry: ${troubleOf(path, systemCode(error as Error), action)}`)
   return 1
 }
 

@@ -2,6 +2,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { type Severity, severities as severityNames } from '../accounting/severity.ts'
 import { assertPrivate } from '../files/private-directory.ts'
+import { systemCode } from '../text/system-code.ts'
 import { nodeDisk } from './disk.ts'
 import { whyNoEvent } from './event-line.ts'
 import { maxSegmentBytes, newline, type RefusedRecord, readSegment } from './segment-format.ts'
@@ -79,8 +80,8 @@ async function readSpooledSegment(
     const events = eventsIn(content, dataset, await fs.promises.stat(path))
     return { directory, name, dataset, lost, refused, events }
   } catch (error) {
-    const { code, syscall } = error as NodeJS.ErrnoException
-    if (syscall === undefined) throw error
+    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error
+    const code = systemCode(error as Error)
     return code === 'ENOENT' ? undefined : { directory, name, reason: `the file cannot be read (${code})` }
   }
 }

@@ -1,4 +1,5 @@
 import { join, sep } from 'node:path'
+import { systemCode } from '../text/system-code.ts'
 import { monotonicMs } from '../time.ts'
 import type { Claim, ClaimState } from './claim.ts'
 import type { Disk } from './disk.ts'
@@ -286,8 +287,8 @@ export async function readableSegmentsIn(root: string, name: string, disk: Disk)
   try {
     return await segmentsIn(root, name, disk)
   } catch (error) {
-    const { code, syscall } = error as NodeJS.ErrnoException
-    if (syscall === undefined) throw error
+    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error
+    const code = systemCode(error as Error)
     return code === 'ENOENT' ? [] : `the directory cannot be read (${code})`
   }
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { systemCode } from '../text/system-code.ts'
 import { isClaimed } from './claim.ts'
 import { lettersIn, readLettersFile } from './dead-letter-files.ts'
 import { nodeDisk } from './disk.ts'
@@ -100,8 +101,8 @@ async function verifySegment(
   try {
     bytes = await nodeDisk.read(join(root, directory, file.name))
   } catch (error) {
-    const { code, syscall } = error as NodeJS.ErrnoException
-    if (syscall === undefined) throw error
+    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error
+    const code = systemCode(error as Error)
     return code === 'ENOENT' ? undefined : unreadableReport(base, `the file cannot be read (${code})`)
   }
   const sealed = isSealed(bytes)

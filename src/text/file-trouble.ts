@@ -1,6 +1,9 @@
+import { systemCode } from './system-code.ts'
+
 /** Says why a file cannot be used, and what to do about it. The sentence begins after the name of the file. */
 export function fileTrouble(action: 'read' | 'written', error: NodeJS.ErrnoException): string {
-  const { code, syscall, message } = error
+  const { syscall, message } = error
+  const code = systemCode(error)
   if (syscall === undefined) return `cannot be ${action}: ${message}.`
   return `cannot be ${action} (${code}). ${remedyOf(code)}`
 }

@@ -6,6 +6,7 @@ import { nodeDisk } from '../../spool/disk.ts'
 import { nameOfDestination } from '../../spool/file-names.ts'
 import { SpoolDirectory } from '../../spool/spool-directory.ts'
 import { diskRemedies } from '../../text/disk-remedies.ts'
+import { systemCode } from '../../text/system-code.ts'
 import { SystemDate } from '../../time.ts'
 import { type Finding, fail, type HealthCheck, ok, skipped, warn } from './health-check.ts'
 
@@ -99,7 +100,8 @@ function judge(directory: string): Finding {
 const codesOfRights: ReadonlySet<string> = new Set(['EACCES', 'EPERM'])
 
 function trouble(directory: string, error: unknown): Finding {
-  const { code = '', message } = error as NodeJS.ErrnoException
+  const { message } = error as Error
+  const code = systemCode(error as Error) ?? ''
   if (error instanceof UnsafePath) {
     return fail(
       message,
