@@ -290,8 +290,10 @@ export class SpoolCoordinator {
   }
 
   #warnOfUnreadable(error: unknown): void {
+    const isLock = (error as NodeJS.ErrnoException).syscall === 'lock'
+    const [place, done] = isLock ? ['directory', 'locked'] : ['file', 'read']
     this.#warn(
-      `a file of the spool in ${this.#directory} cannot be read (${diskReason(error)}). The file stays there, and is tried again ` +
+      `a ${place} of the spool in ${this.#directory} cannot be ${done} (${diskReason(error)}). The ${place} stays there, and is tried again ` +
         `from time to time. ${diskRemedy(error, 'Check the disk.')}`,
       'unreadable',
     )

@@ -45,6 +45,7 @@ export class LockFile {
       if (identityOf(path) === undefined) return undefined
       throw new UnsafePath(`${path} is a link, has a second name, or is no file of this user`, 'Remove that lock file.')
     }
+    assertWritable(path)
     let database: Database | undefined
     try {
       database = new (sqlite().DatabaseSync)(path, ownProperties({ timeout: 0 }))
@@ -129,6 +130,20 @@ function makeFile(path: string): boolean {
     if (code !== 'EEXIST') throw error
   }
   return true
+}
+
+/**
+ * Checks that this process may write to the lock file. SQLite opens another one to read, for example on a read-only file
+ * system, and any number of processes then have the lock.
+ *
+ * @throws an error of a lock
+ */
+function assertWritable(path: string): void {
+  try {
+    fs.accessSync(path, constants.W_OK)
+  } catch (error) {
+    throw Object.assign(error as Error, { syscall: 'lock' })
+  }
 }
 
 /**

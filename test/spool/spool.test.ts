@@ -813,6 +813,24 @@ describe('scenario 17: a disk that fails', () => {
     expect(shipping.warnings.some(({ message }) => message.includes('cannot be used (EROFS)'))).toBe(true)
   })
 
+  it.runIf(canMount)(
+    'because it is read-only: no process adopts what others left, as each one could, again and again',
+    async () => {
+      await using shipping = await startShipping()
+      using disk = mounted(directory, 'size=1m')
+      const name = '20200101T000000Z-00000001'
+      leave(name, 1, 5, n => ({ n }))
+      fs.writeFileSync(join(directory, name, 'lock'), '')
+      disk.remount('ro')
+      for (const _ of range(2)) await shipping.ship(small()).close()
+      expect(arrived(shipping.emulator)).toEqual([])
+      expect(shipping.warnings.filter(({ message }) => message.includes('cannot be locked (EROFS)'))).toHaveLength(2)
+      disk.remount('rw')
+      await shipping.ship(small()).close()
+      expect(arrived(shipping.emulator)).toEqual(range(5))
+    },
+  )
+
   it.runIf(canMount)('because it is full: it is used again when there is room', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
