@@ -47,7 +47,8 @@ export class DeadLetters {
   write({ dataset, event, status, reason }: DeadLetter, now: Date): boolean {
     const line = Buffer.from(`${JSON.stringify({ time: now, dataset, status, reason, event })}\n`)
     try {
-      if (this.#file !== undefined && !this.#takes(this.#file, line.length)) this.close()
+      if (this.#file !== undefined && !(this.#isInPlace(this.#file) && this.#takes(this.#file, line.length)))
+        this.close()
       this.#file ??= this.#open(line.length)
       if (fs.writeSync(this.#file, line) < line.length) throw tornLine()
       this.#isInTrouble = false
@@ -108,8 +109,7 @@ export class DeadLetters {
       // The lock cannot be taken, for example because the file system has none.
     }
     try {
-      const identity = identityIn(fs.fstatSync(file)) // which no new file can have while this one is open
-      if (identityOf(this.#path) === identity) fs.renameSync(this.#path, join(this.#directory, olderDeadLettersName))
+      if (this.#isInPlace(file)) fs.renameSync(this.#path, join(this.#directory, olderDeadLettersName))
       return true
     } finally {
       lock?.release()
@@ -146,6 +146,11 @@ export class DeadLetters {
       fs.closeSync(file)
       throw error
     }
+  }
+
+  /** False if the open file was renamed, for example by an editor that keeps it as a backup, or was removed. */
+  #isInPlace(file: number): boolean {
+    return identityOf(this.#path) === identityIn(fs.fstatSync(file)) // which no new file can have while this one is open
   }
 
   /** True if the file has room for `bytes`. False also if the file was removed, or has a second name. */

@@ -263,6 +263,19 @@ describe('rejected.ndjson', () => {
     expect(numbersIn(path)).toEqual([1])
   })
 
+  it('is created again if it was renamed while open, as by an editor that keeps a backup', () => {
+    const writer = new DeadLetters(directory, error => expect.unreachable(String(error)))
+    writer.write(letter(0), new Date(0))
+    fs.renameSync(path, join(directory, 'rejected.ndjson~'))
+    writer.write(letter(1), new Date(0))
+    fs.renameSync(path, join(directory, 'rejected.ndjson.1'))
+    fs.copyFileSync(join(directory, 'rejected.ndjson.1'), path)
+    writer.write(letter(2), new Date(0))
+    writer.close()
+    expect(numbersIn(path)).toEqual([1, 2])
+    expect(numbersIn(join(directory, 'rejected.ndjson~'))).toEqual([0])
+  })
+
   it('with a second name, as after `cp -al`, causes a warning that says to remove one', async () => {
     await using shipping = await startShipping()
     fs.writeFileSync(path, '')
