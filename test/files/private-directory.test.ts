@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { makePrivateDirectory } from '../../src/files/make-private-directory.ts'
 import { assertPrivate } from '../../src/files/private-directory.ts'
+import { runScript } from '../support/run-script.ts'
 import { mustRunSync, runSync } from '../support/run-sync.ts'
 import { startShipping } from '../support/shipping.ts'
 
@@ -153,6 +154,17 @@ it('makes parents of a directory that are missing, for this user alone', () => {
   expect(() => makePrivateDirectory(join(home, 'file'))).toThrow('EEXIST')
   fs.symlinkSync(join(home, 'a'), join(home, 'link'))
   makePrivateDirectory(join(home, 'link'))
+})
+
+it('makes directories that their owner can use, whatever the umask', async () => {
+  const module = new URL('../../src/files/make-private-directory.ts', import.meta.url)
+  const path = join(home, 'a', 'b')
+  const source = `
+    import { makePrivateDirectory } from '${module}'
+    process.umask(0o177) // for files: without the right to enter a directory
+    makePrivateDirectory(${JSON.stringify(path)})`
+  expect(await runScript(source)).toMatchObject({ code: 0, stderr: '' })
+  expect(['a', 'a/b'].map(name => fs.statSync(join(home, name)).mode & 0o777)).toEqual([0o700, 0o700])
 })
 
 describe.runIf(isRoot)('a spool that is refused', () => {
