@@ -68,8 +68,8 @@ function replacedToken(path: string): string {
 function createToken(path: string): string {
   const token = newToken()
   const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`
-  writeFileSync(draft, `${token}\n`, { mode: 0o600, flag: 'wx' })
   try {
+    writeFileSync(draft, `${token}\n`, { mode: 0o600, flag: 'wx' })
     linkSync(draft, path)
     return token
   } catch (error) {

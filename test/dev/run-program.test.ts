@@ -1,6 +1,6 @@
 /** `logferry dev -- program` as it is built. */
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { paths, writeHeader } from '../../src/dev/protocol.ts'
 import { logferry, logferryInTurn, startLogferry } from '../support/logferry.ts'
+import { mounted } from '../support/mounted.ts'
 import { runProgram } from '../support/run-script.ts'
 import { mustRunSync } from '../support/run-sync.ts'
 import { startProgram } from '../support/start-node.ts'
@@ -334,6 +335,20 @@ describe('logferry dev', () => {
       await dev.process.until(/the token is for this run only: ENOENT: no such file or directory, mkdir '\/proc\/none'/)
     },
   )
+
+  it('uses a token of this run, and leaves no file behind, where the disk is full', async context => {
+    const stateHome = mkdtempSync(join(tmpdir(), 'logferry-state-'))
+    try {
+      using disk = mounted(stateHome, 'size=4k,mode=0700')
+      if (disk === undefined) return context.skip()
+      writeFileSync(join(stateHome, 'other'), 'x'.repeat(4096))
+      await using dev = await startDev([], { XDG_STATE_HOME: stateHome })
+      await dev.process.until(/the token is for this run only: ENOSPC/)
+      expect(readdirSync(join(stateHome, 'logferry'))).toEqual([])
+    } finally {
+      rmSync(stateHome, { recursive: true })
+    }
+  })
 
   it.skipIf(process.platform === 'win32')('replaces a pipe in place of the file of the token', async () => {
     const stateHome = mkdtempSync(join(tmpdir(), 'logferry-state-'))

@@ -176,12 +176,14 @@ describe('--save and --load', () => {
     expect(saved.length).toBeGreaterThanOrEqual(Number(/Events received: (\d+)/.exec(stderr)?.[1]))
   })
 
-  it('go on serving when the disk is full, and say so once', async () => {
+  it('go on serving when the disk is full, and say so once, and at the end how many are missing', async () => {
     await using dev = await startDev(['--save', '/dev/full'])
     await dev.ingest([{ n: 1 }])
     await dev.process.until(/--save: no more events are saved: ENOSPC/)
     await dev.ingest([{ n: 2 }])
     expect((await dev.events()).events).toHaveLength(2)
+    await dev.process.end('SIGTERM')
     expect(dev.process.stderr().match(/no more events are saved/g)).toHaveLength(1)
+    expect(dev.process.stderr()).toContain('--save: 2 events were not saved')
   })
 })

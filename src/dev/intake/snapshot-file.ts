@@ -47,16 +47,21 @@ export class SnapshotFile {
   }
 
   write(events: readonly SavedEvent[]): void {
-    if (this.#isBroken) return
+    if (this.#isBroken) {
+      this.#unsaved += events.length
+      return
+    }
     if (this.#stream.writableLength > maxWaitingBytes) {
       if (this.#unsaved === 0) this.#onProblem('--save: the disk is too slow; some events are not saved')
       this.#unsaved += events.length
       return
     }
-    this.#stream.write(events.map(savedLine).join(''))
+    this.#stream.write(events.map(savedLine).join(''), error => {
+      if (error) this.#unsaved += events.length
+    })
   }
 
-  /** Writes what still waits. @returns the number of events that were not saved because the disk was too slow */
+  /** Writes what still waits. @returns the number of events that were not saved, because the disk failed or was too slow */
   async close(): Promise<number> {
     if (!this.#isBroken) {
       const ended = once(this.#stream, 'close').catch(() => {})
