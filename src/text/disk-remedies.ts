@@ -25,5 +25,6 @@ export const diskRemedies: ReadonlyMap<string, string> = new Map([
   ['EMFILE', 'This process may open no more files. Raise the limit (ulimit -n).'],
   ['ENOMEM', 'The system has no memory left. Raise the limit of memory (ulimit -v, or that of the container).'],
   ['EIO', 'The disk is damaged, or its connection. Look at the log of the system.'],
+  ['ENOTCONN', 'The program behind the file system has ended (FUSE). Mount it again.'],
   ['ESTALE', 'The network file system has lost the directory. Mount it again.'],
 ])
