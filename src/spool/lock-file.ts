@@ -7,6 +7,8 @@ const sqliteBusy = 5
 const sqliteIoError = 10
 const sqliteCannotOpen = 14
 const sqliteNoDatabase = 26
+/** SQLite opens no file whose path, with links resolved, is longer. */
+const maxPathBytes = 504
 /** Time that a renewal waits for a process that only inspects the lock, in milliseconds. */
 const renewWaitMs = 20
 
@@ -54,6 +56,8 @@ export class LockFile {
     } catch (error) {
       database?.close()
       const { errcode } = error as { errcode?: number }
+      if (errcode === sqliteCannotOpen && isTooLong(path))
+        throw Object.assign(error as Error, { code: 'ENAMETOOLONG', syscall: 'lock' })
       if (errcode === sqliteBusy || errcode === sqliteCannotOpen) return undefined
       // The extended codes of an error have that of the error in their last byte.
       if (((errcode ?? 0) & 0xff) === sqliteIoError)
@@ -118,6 +122,14 @@ function sqlite() {
   const module = process.getBuiltinModule('node:sqlite') as typeof import('node:sqlite') | undefined
   if (module === undefined) throw Object.assign(new Error('Node has no SQLite'), { code: 'ERR_UNKNOWN_BUILTIN_MODULE' })
   return module
+}
+
+function isTooLong(path: string): boolean {
+  try {
+    return Buffer.byteLength(fs.realpathSync(path)) > maxPathBytes
+  } catch {
+    return false // the file is gone
+  }
 }
 
 /** Creates the lock file, or keeps an existing one. Returns false if its adopter has just removed the directory. */

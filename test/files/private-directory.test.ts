@@ -206,6 +206,17 @@ describe.runIf(isRoot)('a spool that is refused', () => {
     expect(messages).toEqual([expect.stringMatching(why)])
   })
 
+  it('is not to blame for its locks if its path is too long for them', async () => {
+    await using shipping = await startShipping()
+    const directory = join(home, 'x'.repeat(250), 'y'.repeat(250))
+    const shipper = shipping.ship({ spool: { directory }, durability: 'disk' })
+    shipper.ship({ n: 0 })
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    const messages = shipping.warnings.map(({ message }) => message)
+    expect(messages).toEqual([expect.stringMatching(/cannot be used \(ENAMETOOLONG\).* Choose a shorter one/)])
+    expect(fs.readdirSync(directory)).toEqual([])
+  })
+
   it('is used as soon as it is private', async () => {
     await using shipping = await startShipping()
     const directory = make('spool', { mode: 0o777 })
