@@ -145,8 +145,7 @@ function makeFile(path: string): boolean {
 }
 
 /**
- * Checks that this process may write to the lock file. SQLite opens another one to read, for example on a read-only file
- * system, and any number of processes then have the lock.
+ * Refuses a read-only file system: there SQLite opens the file to read, and any number of processes then have the lock.
  *
  * @throws an error of a lock
  */
@@ -154,7 +153,8 @@ function assertWritable(path: string): void {
   try {
     fs.accessSync(path, constants.W_OK)
   } catch (error) {
-    throw Object.assign(error as Error, { syscall: 'lock' })
+    // Other errors may be wrong: the system looks at the real user of the process, not at the effective one.
+    if ((error as NodeJS.ErrnoException).code === 'EROFS') throw Object.assign(error as Error, { syscall: 'lock' })
   }
 }
 
