@@ -9,6 +9,7 @@ import { startEmulator } from '../src/emulator.ts'
 import { recordBytes, writeEnd, writeRecord } from '../src/spool/segment-format.ts'
 import { hostileText, unprintable } from './support/hostile-text.ts'
 import { logferry, logferryInTurn, startLogferry } from './support/logferry.ts'
+import { mounted } from './support/mounted.ts'
 import { runSync } from './support/run-sync.ts'
 import { environmentFor, leaveByClose, leaveByKill, makeSpool, nowhere, startLogging } from './support/spool-of-test.ts'
 import { surroundings } from './support/surroundings.ts'
@@ -254,6 +255,20 @@ describe.concurrent('logferry spool export', () => {
 })
 
 describe('logferry spool export', () => {
+  it('exits with 1 if the disk takes only the beginning of the output of spool export', async context => {
+    using spool = makeSpool()
+    await leaveByKill(spool.directory, '', 5000)
+    const path = join(spool.directory, '..', 'full')
+    fs.mkdirSync(path)
+    using disk = mounted(path, 'size=64k')
+    if (disk === undefined) return context.skip()
+    const file = fs.openSync(join(path, 'events.ndjson'), 'w')
+    const args = [main, 'spool', 'export', spool.directory]
+    const { status, stderr } = runSync(process.execPath, args, { stdio: ['ignore', file, 'pipe'] })
+    fs.closeSync(file)
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/output cannot be written \(ENOSPC\)/)])
+  })
+
   it.each(['export', 'show'])('exits with 1 if the output of spool %s cannot be written', async name => {
     using spool = makeSpool()
     await leaveByClose(spool.directory, 10)

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { nodeProblem } from '../node-version.ts'
+import { writeWhole } from './whole-output.ts'
 
 // The version check runs before any other module loads, because an old Node may not even parse the other modules.
 const problem = nodeProblem()
@@ -16,6 +17,7 @@ if (problem !== undefined) {
     console.log(version) // Loading the command line takes longer than all of this.
   } else {
     let isUnwritable = false
+    writeWhole(process.stdout)
     process.stderr.on('error', () => {}) // A message that cannot be printed ends no command.
     process.stdout.on('error', (error: NodeJS.ErrnoException) => {
       // Some commands end by themselves: they have listeners of their own.
