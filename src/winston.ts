@@ -464,13 +464,17 @@ export class LogferryTransport extends TransportStream {
    * be added again, and continues.
    *
    * If the transport is unused until the delivery ends, after `flushTimeoutMs` at most, it closes its own shipper.
-   * Events that are still undelivered are then dropped, or handed off to the spool.
+   * Events that are still undelivered are then dropped, or handed off to the spool. The shipper stays open if the
+   * application uses it by itself meanwhile, or by other transports.
    */
   override close(): void {
     const closing = {}
     this.#closing = closing
-    void this.#flushInBackground().then(() => {
-      if (this.#isOwn && this.#closing === closing) void this.shipper.close({ timeoutMs: 0 })
+    const flushed = this.#flushInBackground()
+    const { acceptedHere } = this.shipper
+    void flushed.then(() => {
+      const isUsed = this.#closing !== closing || this.shipper.acceptedHere !== acceptedHere
+      if (this.#isOwn && !isUsed) void this.shipper.close({ timeoutMs: 0 })
     })
   }
 

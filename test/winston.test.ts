@@ -591,6 +591,37 @@ describe('the end of a logger', () => {
     expect(warned.at(-1)).toContain('1 event could not be delivered in time')
   })
 
+  it('with a transport removed for good leaves its shipper to other loggers, also in an outage', async () => {
+    await using logging = await startLogging({ flushTimeoutMs: 100, maxRetryDelayMs: 50 })
+    const { logger, transport, emulator } = logging
+    const { shipper } = transport
+    const other = winston.createLogger({ transports: [new LogferryTransport({ shipper })] })
+    emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    logger.info('before')
+    logger.remove(transport)
+    other.info('by another logger')
+    await delay(300)
+    emulator.faults.clear()
+    expect(await shipper.flush({ timeoutMs: 5000 })).toEqual({ complete: true, pending: 0 })
+    expect(shipper.stats().drops).toEqual({})
+    expect(emulator.eventCount('d')).toBe(2)
+  })
+
+  it('with a transport removed for good drops no event for which its shipper is waiting', async () => {
+    await using logging = await startLogging()
+    const { logger, transport, emulator } = logging
+    emulator.faults.latencyMs = 100
+    logger.info('before')
+    logger.remove(transport)
+    const confirmed: Promise<void>[] = []
+    for (const n of range(20)) {
+      confirmed.push(transport.shipper.shipAndConfirm({ message: 'role granted', n }))
+      await delay(10)
+    }
+    await Promise.all(confirmed)
+    expect(emulator.eventCount('d')).toBe(21)
+  })
+
   it('with a transport put back keeps the logger’s level and levels', async () => {
     await using logging = await startLogging({}, { level: 'info' })
     const { logger, transport, emulator } = logging

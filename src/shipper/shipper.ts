@@ -316,6 +316,15 @@ export class Shipper {
     return maxCopyBytes(this.#core.options)
   }
 
+  /**
+   * Number of events that were accepted, except those adopted from the spool.
+   *
+   * @internal
+   */
+  get acceptedHere(): number {
+    return this.#core.ledger.accepted - (this.#core.pipeline.spool?.stats().adopted ?? 0)
+  }
+
   /** @internal */
   get flushTimeoutMs(): number {
     return this.#core.options.flushTimeoutMs
