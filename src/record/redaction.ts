@@ -200,8 +200,9 @@ export class Redaction implements RedactionRules {
   }
 
   /** Returns the timestamp that an event brings along as another event may repeat it; `undefined` if it is redacted. */
-  shownTime(timeField: string, time: string): string | undefined {
-    return this.#isCensored(timeField) ? undefined : this.maskText(time)
+  shownTime(timeField: string, time: string | number): string | number | undefined {
+    if (this.#isCensored(timeField)) return undefined
+    return typeof time === 'number' ? time : this.maskText(time)
   }
 
   /** Returns the fields that a tail adds to an event, redacted. */

@@ -150,6 +150,21 @@ describe('collapse', () => {
     ])
   })
 
+  it('takes timestamps that are numbers, too, and leaves them numbers', async () => {
+    await using shipping = await startShipping()
+    const redactText = [/\d{13}/g] // a number has no text
+    const shipper = shipping.ship({ collapse: aMinute, timeField: 'time', redactText })
+    for (const ms of [1, 3, 2]) shipper.ship({ message: 'same', time: 1_767_225_600_000 + ms })
+    await shipper.flush()
+    expect(shipping.emulator.lines('d').map(line => JSON.parse(line))).toMatchObject([
+      { time: 1_767_225_600_001 },
+      {
+        time: 1_767_225_600_003,
+        logferry: { repeated: { count: 2, first_time: '1767225600001', last_time: '1767225600003' } },
+      },
+    ])
+  })
+
   it('calls the latest time the last one, whatever the order of the events', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ collapse: aMinute, timeField: 'timestamp' })

@@ -37,7 +37,7 @@ interface CollapseDeps {
   /** Writes an event as JSON of `maxBytes` at most. The bytes are valid until the next event is written. */
   readonly toJson: (intake: IntakeEvent, maxBytes: number, altered: Alterations) => Line
   /** Returns a timestamp of the application as the summary may show it; `undefined` if it may not. */
-  readonly shownTime: (time: string) => string | undefined
+  readonly shownTime: (time: string | number) => string | number | undefined
   /** Passes a summary on, to the steps after this one. */
   readonly passOn: (dataset: string, summary: IntakeEvent) => void
   /** Monotonic time, in milliseconds. */

@@ -25,10 +25,11 @@ export const summaryFields = [
 export function eventTime(
   intake: IntakeEvent,
   timeField: string,
-  shown: (time: string) => string | undefined = time => time,
+  shown: (time: string | number) => string | number | undefined = time => time,
 ): EventTime {
   const own = ownTime(intake.event, timeField)
-  return (own === undefined ? undefined : shown(own)) ?? timeMsOf(intake)
+  const shownOwn = own === undefined ? undefined : shown(own)
+  return shownOwn === undefined ? timeMsOf(intake) : String(shownOwn)
 }
 
 /** Returns the later one of two times, or the second one if they cannot be compared. */
@@ -37,12 +38,15 @@ export function later(one: EventTime, other: EventTime): EventTime {
 }
 
 function msOf(time: EventTime): number {
-  return typeof time === 'number' ? time : SystemDate.parse(time)
+  if (typeof time === 'number') return time
+  const ms = SystemDate.parse(time)
+  return Number.isNaN(ms) ? Number(time) : ms
 }
 
-function ownTime(event: object, timeField: string): string | undefined {
+function ownTime(event: object, timeField: string): string | number | undefined {
   try {
     const own = (event as Record<string, unknown>)[timeField]
+    if (typeof own === 'number') return Number.isFinite(own) ? own : undefined
     if (typeof own === 'string' && own.length <= maxTimeLength) return detached(own)
     return typeof own === 'object' && own !== null && isValidDate(own)
       ? Date.prototype.toISOString.call(own)
@@ -77,9 +81,14 @@ export function repeatSummary(
   const group = logferry === undefined ? {} : (logferry as Plain)
   if (isPlainObject(group)) event.logferry = { ...group, repeated }
   else event['logferry.repeated'] = repeated
-  if (typeof lastTime === 'string') event[timeField] = lastTime
+  if (typeof lastTime === 'string') event[timeField] = ofSameType(lastTime, event[timeField])
   else delete event[timeField]
   return { event, time: lateTime(typeof lastTime === 'number' ? lastTime : wallClockMs()) }
+}
+
+/** Returns a timestamp as a number if the copy has one: the field keeps its type. */
+function ofSameType(time: string, copied: unknown): string | number {
+  return typeof copied === 'number' && String(Number(time)) === time ? Number(time) : time
 }
 
 function timeText(time: EventTime): string {

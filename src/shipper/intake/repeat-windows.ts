@@ -1,6 +1,6 @@
 import { openBatchBytes, reserveStack } from '../../stack-reserve.ts'
 
-/** The time of an event: its own timestamp, or milliseconds since 1970. */
+/** The time of an event: its own timestamp as a text, or that of its log call in milliseconds since 1970. */
 export type EventTime = string | number
 
 /** Maximum number of windows. When there is one more, the oldest window ends early. */
