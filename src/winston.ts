@@ -464,8 +464,8 @@ export class LogferryTransport extends TransportStream {
    * be added again, and continues.
    *
    * If the transport is unused until the delivery ends, after `flushTimeoutMs` at most, it closes its own shipper.
-   * Events that are still undelivered are then dropped, or handed off to the spool. The shipper stays open if the
-   * application uses it by itself meanwhile, or by other transports.
+   * Events that are still undelivered are then dropped, or handed off to the spool. If others came meanwhile, from the
+   * application itself or another transport, the shipper stays open.
    */
   override close(): void {
     const closing = {}
@@ -473,8 +473,10 @@ export class LogferryTransport extends TransportStream {
     const flushed = this.#flushInBackground()
     const { acceptedHere } = this.shipper
     void flushed.then(() => {
-      const isUsed = this.#closing !== closing || this.shipper.acceptedHere !== acceptedHere
-      if (this.#isOwn && !isUsed) void this.shipper.close({ timeoutMs: 0 })
+      if (!this.#isOwn || this.#closing !== closing) return
+      const { pending, held } = this.shipper.stats()
+      const isEmpty = pending === held
+      if (isEmpty || this.shipper.acceptedHere === acceptedHere) void this.shipper.close({ timeoutMs: 0 })
     })
   }
 

@@ -1,4 +1,8 @@
 import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
@@ -9,6 +13,7 @@ import { LogferryTransport, type LogferryTransportOptions } from '../src/winston
 import { inLastFrameWith } from './support/in-last-frame.ts'
 import { runScript } from './support/run-script.ts'
 import { startShipping } from './support/shipping.ts'
+import { until } from './support/until.ts'
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 
@@ -620,6 +625,24 @@ describe('the end of a logger', () => {
     }
     await Promise.all(confirmed)
     expect(emulator.eventCount('d')).toBe(21)
+  })
+
+  it('with a transport removed for good closes its shipper, also if the shipper has made an event meanwhile', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'logferry-removed-'))
+    const locks = () => readdirSync(directory, { recursive: true }).filter(name => String(name).endsWith('lock'))
+    await using logging = await startLogging({
+      spool: { directory },
+      durability: 'disk',
+      collapse: {},
+      reportUsageEveryMs: 60_000,
+    })
+    const { logger, transport, emulator } = logging
+    for (const n of range(2)) logger.info('the same', { n })
+    expect(locks()).toHaveLength(1)
+    logger.remove(transport)
+    await until(() => locks().length === 0, 'the shipper releases the spool')
+    expect(emulator.eventCount('d')).toBe(3) // the event, the one for its repetition, and the report
+    await rm(directory, { recursive: true })
   })
 
   it('with a transport put back keeps the logger’s level and levels', async () => {
