@@ -422,7 +422,7 @@ export class LogferryTransport extends TransportStream {
 
   #watchBothWays(info: Info): void {
     noteMessage(info.message)
-    if (!bothWays.isFound || isToldOfBothWays) return
+    if (!bothWays.isFound || isToldOfBothWays || !this.#loggers.slice(0, maxFollowedLoggers).some(isBridged)) return
     isToldOfBothWays = true
     this.#warn({ code: 'LOGFERRY_DUPLICATE', message: shippedTwice, suppressed: 0 })
   }
@@ -588,6 +588,11 @@ function checkFlag(name: string, given: unknown): void {
     throw invalidOption(name, 'true or false', describedWord(given))
 }
 
+/** True if a logger also passes its infos to OpenTelemetry. Two loggers may log the same text, each by one way. */
+function isBridged({ transports = [] }: ParentLogger): boolean {
+  return transports.some(transport => /^OpenTelemetryTransport/.test(transport?.constructor?.name))
+}
+
 /** True if a subclass takes many infos at once. Winston's own `_writev` passes them to its `logv`. */
 function hasBulkLog(transport: TransportStream): boolean {
   return typeof transport.logv === 'function'
@@ -622,6 +627,7 @@ interface ParentLogger extends InfoStream {
   readonly _transformState?: { readonly writechunk?: unknown }
   readonly level?: string
   readonly levels?: Readonly<Record<string, number>>
+  readonly transports?: readonly object[]
   readonly _writableState?: {
     readonly length: number
     /** True while the stream works on an info. */

@@ -7,7 +7,7 @@ import Transport from 'winston-transport'
 import { startShipping } from './support/shipping.ts'
 
 /** Logs as the transport does that OpenTelemetry's instrumentation adds to each logger. */
-class BridgeTransport extends Transport {
+class OpenTelemetryTransportV3 extends Transport {
   readonly #provider: LoggerProvider
   readonly #scope: string
 
@@ -28,7 +28,7 @@ async function warningsOf(
   scope: string,
   order: 'first' | 'last',
   way: 'processor' | 'exporter',
-  { resource = emptyResource(), rounds = 3 } = {},
+  { resource = emptyResource(), rounds = 3, loggers = 1 } = {},
 ) {
   vi.resetModules()
   const { LogferryTransport } = await import('../src/winston.ts')
@@ -44,10 +44,14 @@ async function warningsOf(
       ? new LogferryLogRecordProcessor({ shipper })
       : new BatchLogRecordProcessor({ exporter: new LogferryLogRecordExporter({ shipper }) })
   const provider = new LoggerProvider({ resource, processors: [processor] })
-  const bridge = new BridgeTransport(provider, scope)
-  const logger = winston.createLogger({ transports: order === 'first' ? [bridge, ours] : [ours, bridge] })
+  const bridge = new OpenTelemetryTransportV3(provider, scope)
+  const transports = order === 'first' ? [bridge, ours] : [ours, bridge]
+  const all =
+    loggers === 1
+      ? [winston.createLogger({ transports })]
+      : transports.map(transport => winston.createLogger({ transports: [transport] }))
   for (let round = 1; round <= rounds; round++) {
-    for (let n = 0; n < 5; n++) logger.info(`round ${round}, ${n}`)
+    for (let n = 0; n < 5; n++) for (const logger of all) logger.info(`round ${round}, ${n}`)
     await provider.forceFlush()
   }
   await shipper.close()
@@ -75,3 +79,10 @@ it('log calls count as shipped twice also while the SDK detects the attributes o
 it('records of other OpenTelemetry loggers do not count as shipped twice', async () => {
   expect(await warningsOf('mine', 'last', 'processor')).toEqual([])
 })
+
+it.each(['first', 'last'] as const)(
+  'the same text from two loggers, each with one of the transports, does not count as shipped twice (%s)',
+  async order => {
+    expect(await warningsOf(scope, order, 'processor', { loggers: 2 })).toEqual([])
+  },
+)
