@@ -19,8 +19,9 @@ it('events in the spool are delivered although the service refuses all of the ol
     faults.rejectRequests(({ n }) => Number(n) < 20)
     const after = shipping.ship(options)
     await expect.poll(() => after.stats().delivered, { timeout: 10_000 }).toBe(40)
-    const numbers = shipping.emulator.events('d').map(({ n }) => Number(n))
-    expect(numbers.toSorted((one, other) => one - other)).toEqual(Array.from({ length: 40 }, (_, n) => n + 20))
+    // A set: the service may still have taken a request that `close` left, once it was well.
+    const numbers = new Set(shipping.emulator.events('d').map(({ n }) => Number(n)))
+    expect([...numbers].sort((one, other) => one - other)).toEqual(Array.from({ length: 40 }, (_, n) => n + 20))
     after.ship({ level: 'info', n: 60 }) // evidence against all that were refused before
     await expect.poll(() => after.stats().pending, { timeout: 5000 }).toBe(0)
     expect(after.stats()).toMatchObject({ delivered: 41, drops: { rejected: { info: 20 } } })
