@@ -108,6 +108,8 @@ export class LogferryTransport extends TransportStream {
   #lastUncaught: unknown
   /** True once Winston has caught an error. */
   #hasCaught = false
+  /** True once the loggers were searched for OpenTelemetry's transport, after a text had come both ways. */
+  #hasLookedForBridge = false
   /** The listeners by which Winston waits for the delivery of uncaught errors. */
   readonly #waiting: Waiting[] = []
   readonly #noteWaiting = (name: string, listener: () => void): void => {
@@ -422,7 +424,9 @@ export class LogferryTransport extends TransportStream {
 
   #watchBothWays(info: Info): void {
     noteMessage(info.message)
-    if (!bothWays.isFound || isToldOfBothWays || !this.#loggers.slice(0, maxFollowedLoggers).some(isBridged)) return
+    if (!bothWays.isFound || this.#hasLookedForBridge) return
+    this.#hasLookedForBridge = true
+    if (isToldOfBothWays || !this.#loggers.slice(0, maxFollowedLoggers).some(isBridged)) return
     isToldOfBothWays = true
     this.#warn({ code: 'LOGFERRY_DUPLICATE', message: shippedTwice, suppressed: 0 })
   }

@@ -28,7 +28,7 @@ async function warningsOf(
   scope: string,
   order: 'first' | 'last',
   way: 'processor' | 'exporter',
-  { resource = emptyResource(), rounds = 3, loggers = 1 } = {},
+  { resource = emptyResource(), rounds = 3, loggers = 1, onLook = () => {} } = {},
 ) {
   vi.resetModules()
   const { LogferryTransport } = await import('../src/winston.ts')
@@ -50,6 +50,15 @@ async function warningsOf(
     loggers === 1
       ? [winston.createLogger({ transports })]
       : transports.map(transport => winston.createLogger({ transports: [transport] }))
+  for (const logger of all) {
+    const { transports: own } = logger
+    Object.defineProperty(logger, 'transports', {
+      get() {
+        onLook()
+        return own
+      },
+    })
+  }
   for (let round = 1; round <= rounds; round++) {
     for (let n = 0; n < 5; n++) for (const logger of all) logger.info(`round ${round}, ${n}`)
     await provider.forceFlush()
@@ -83,6 +92,8 @@ it('records of other OpenTelemetry loggers do not count as shipped twice', async
 it.each(['first', 'last'] as const)(
   'the same text from two loggers, each with one of the transports, does not count as shipped twice (%s)',
   async order => {
-    expect(await warningsOf(scope, order, 'processor', { loggers: 2 })).toEqual([])
+    const onLook = vi.fn()
+    expect(await warningsOf(scope, order, 'processor', { loggers: 2, onLook })).toEqual([])
+    expect(onLook).toHaveBeenCalledOnce() // not for each log call
   },
 )

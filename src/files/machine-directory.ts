@@ -28,7 +28,8 @@ export function prepareMachineDirectory(directory: string): void {
 
 /**
  * Calls `use` with an open file of such a directory and its size, and returns the result; returns `undefined` if the file
- * does not exist and is not to be created. The file is closed in the same turn, because the descriptor may be the last one, which a log call needs.
+ * does not exist and is not to be created. The file is closed in the same turn, because a log call may need its descriptor:
+ * the last one of the process.
  *
  * @throws UnsafePath if the file may be of another user, who may have made the directory anew since it was checked
  * @throws any error from the disk or from `use`
