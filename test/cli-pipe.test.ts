@@ -43,6 +43,19 @@ describe.concurrent('logferry pipe', () => {
     expect(line.replace(/^\{"_time":"[^"]*",/, '')).toBe(`${event},"source":"web"}`)
   })
 
+  it('keeps the text of a refused event in rejected.ndjson, with digits that JavaScript would lose', async () => {
+    await using emulator = await startEmulator()
+    emulator.faults.rejectEvents(() => true, 'no')
+    using spool = makeDirectory()
+    const event = '"id":12345678901234567890,"x":1.0,"s":"\\ud800"'
+    await pipe(emulator, `{${event}}\n`, ['--spool', spool.path])
+    const letter = fs.readFileSync(join(spool.path, 'rejected.ndjson'), 'utf8')
+    expect(letter).toMatch(
+      /^\{"time":"[^"]*","dataset":"d","status":200,"reason":"no","event":\{"_time":"[^"]*",.*\}\}\n$/,
+    )
+    expect(letter).toContain(event)
+  })
+
   it('takes the time of an event from the fields of common loggers, and else the time of its arrival', async () => {
     await using emulator = await startEmulator()
     const startedAtMs = Date.now()

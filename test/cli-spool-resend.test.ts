@@ -21,7 +21,10 @@ function leaveRefused(directory: string, numbers: readonly number[], datasetOf =
   const application = new DeadLetters(directory, error => expect.fail(String(error)))
   for (const n of numbers) {
     const event = { _time: `2026-11-21T10:42:07.00000000${n}Z`, level: 'info', n }
-    application.write({ dataset: datasetOf(n), event, status: 400, reason: 'no' }, new Date(1e12))
+    application.write(
+      [{ dataset: datasetOf(n), json: JSON.stringify(event), status: 400, reason: 'no' }],
+      new Date(1e12),
+    )
   }
   application.close()
 }
@@ -77,7 +80,7 @@ describe.concurrent('logferry spool resend-rejected', () => {
     const count = 2 * 84 // as many as fill both files with this reason
     for (let n = 0; n < count; n++) {
       const event = { _time: new Date(1.7e12 + n).toISOString(), n, text }
-      application.write({ dataset: 'd', event, status: 400, reason: 'no' }, new Date(1e12))
+      application.write([{ dataset: 'd', json: JSON.stringify(event), status: 400, reason: 'no' }], new Date(1e12))
     }
     application.close()
     const before = letters(spool.directory, 'rejected.1.ndjson').length + letters(spool.directory).length
@@ -216,7 +219,7 @@ describe.concurrent('logferry spool resend-rejected', () => {
     await using emulator = await startEmulator()
     const application = new DeadLetters(spool.directory, error => expect.fail(String(error)))
     const write = (n: number) =>
-      application.write({ dataset: 'd', event: { n }, status: 400, reason: 'no' }, new Date(1e12))
+      application.write([{ dataset: 'd', json: `{"n":${n}}`, status: 400, reason: 'no' }], new Date(1e12))
     write(1)
     emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
     await using running = startLogferry(['spool', 'resend-rejected', spool.directory], environmentFor(emulator))

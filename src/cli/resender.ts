@@ -135,7 +135,7 @@ export class Resender {
     const { status, serviceReason: reason = letter.reason } = error
     if (status === letter.status && reason === letter.reason) return
     const { dataset, event } = letter
-    this.#deadLetters.write({ dataset, event, status, reason }, new SystemDate(systemTimeMs()))
+    this.#deadLetters.write([{ dataset, json: JSON.stringify(event), status, reason }], new SystemDate(systemTimeMs()))
     if (this.#cannotWrite) return
     letters.settle(letter)
     this.#rewritten++

@@ -19,7 +19,7 @@ import { type InFlight, LostRequests, minSilenceMs } from './lost-requests.ts'
 import { rateLimitIn } from './rate-limit-headers.ts'
 import type { RateInForce, RateLimiter } from './rate-limiter.ts'
 import { type Attempt, maxRequestsAtEnd } from './sender.ts'
-import { AttemptSettler } from './settle-attempt.ts'
+import { AttemptSettler, type RefusedEvents } from './settle-attempt.ts'
 import { ShortMap } from './short-map.ts'
 import {
   type Failure,
@@ -75,6 +75,8 @@ export interface DeliveryDeps {
   readonly maxConcurrentRequests: number
   /** Name of the field that holds an event's timestamp. */
   readonly timeField: string
+  /** Keeps events that the service refused; `undefined` without a spool. */
+  readonly keepRefused: ((refused: RefusedEvents) => void) | undefined
   /** Called when lines have been delivered or dropped. */
   readonly onSettled: () => void
   /** Called with the headers of each answer. */

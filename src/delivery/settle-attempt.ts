@@ -49,6 +49,8 @@ interface AttemptSettlerDeps {
   readonly diagnostics: Diagnostics
   /** Name of the field that holds an event's timestamp. */
   readonly timeField: string
+  /** Keeps events that the service refused; `undefined` without a spool. */
+  readonly keepRefused: ((refused: RefusedEvents) => void) | undefined
   /** Called when lines have been delivered or dropped. */
   readonly onSettled: () => void
   /** Called when the service has answered a batch of the dataset with a 2xx status. */
@@ -59,6 +61,14 @@ interface AttemptSettlerDeps {
    * @param reason why events of it were dropped, if any were
    */
   readonly onConcluded: (batch: Batch, reason: DropReason | undefined) => void
+}
+
+/** Events of a batch that the service refused. */
+export interface RefusedEvents {
+  readonly dataset: string
+  readonly status: number
+  /** Each event as it was sent, in one line of JSON; `undefined` if the service did not say which event it refused. */
+  readonly events: readonly { readonly json: string | undefined; readonly reason: string }[]
 }
 
 /** An attempt that is being settled. */
@@ -391,15 +401,16 @@ export class AttemptSettler {
   ): (line: number) => Loss | undefined {
     const { diagnostics, timeField } = this.#deps
     const { dataset } = batch
-    const isHeard = diagnostics.has('rejected')
     const reasons = new Set<string>()
     const bySeverity: DropsBySeverity = {}
     const lines = failedLines(batch, failed, failures, timeField)
     for (const { line, reason } of lines) {
       reasons.add(reason)
       countOne(bySeverity, line?.severity)
-      if (isHeard) notices.push(() => diagnostics.emit('rejected', rejection(dataset, line?.json, 200, reason)))
     }
+    this.#reportRefused(notices, { dataset, status: 200 }, () =>
+      lines.map(({ line, reason }) => ({ json: line?.json, reason })),
+    )
     const drop = { reason: 'rejected', bySeverity, dataset, wasSent: true } as const
     dropPending(this.#deps, drop, emit => notices.push(emit))
     const allReasons = [...reasons].slice(0, 3).join('; ')
@@ -579,11 +590,24 @@ export class AttemptSettler {
     const { dataset, count, byteLength } = batch
     if (why === 'too-large') notices.push(() => diagnostics.warn(...eventTooLarge(byteLength)))
     if (why === 'rejected') notices.push(() => diagnostics.warn(...rejected(dataset, count, `${status} ${reason}`)))
-    if (diagnostics.has('rejected')) {
-      for (const json of batch.lines())
-        notices.push(() => diagnostics.emit('rejected', rejection(dataset, json, status, reason)))
-    }
+    this.#reportRefused(notices, { dataset, status }, () => Array.from(batch.lines(), json => ({ json, reason })))
     this.#lose(batch, { reason: why, status, serviceReason: reason }, notices)
+  }
+
+  /** Lets refused events be kept and reported, in this order: a listener may end the process. */
+  #reportRefused(
+    notices: (() => void)[],
+    { dataset, status }: Pick<RefusedEvents, 'dataset' | 'status'>,
+    eventsOf: () => RefusedEvents['events'],
+  ): void {
+    const { diagnostics, keepRefused } = this.#deps
+    const isHeard = diagnostics.has('rejected')
+    if (keepRefused === undefined && !isHeard) return
+    const events = eventsOf()
+    if (keepRefused !== undefined) notices.push(() => keepRefused({ dataset, status, events }))
+    if (!isHeard) return
+    for (const { json, reason } of events)
+      notices.push(() => diagnostics.emit('rejected', rejection(dataset, json, status, reason)))
   }
 
   #stepDown(encoding: Encoding): void {

@@ -85,6 +85,7 @@ export function openPipeline(given: PipelineDeps): Pipeline {
     diagnostics,
     maxConcurrentRequests,
     timeField,
+    keepRefused: spool && (refused => spool.keepRefused(refused)),
     onSettled: () => deps.onSettled?.(),
     onAnswer: headers => deps.onAnswer?.(headers),
     onFirstWaiting: () => deps.onFirstWaiting?.(),

@@ -6,6 +6,7 @@ import { Batch } from '../batch/batch.ts'
 import type { BatchQueue } from '../batch/batch-queue.ts'
 import type { MemoryBudget } from '../batch/memory-budget.ts'
 import { readUpTo } from '../batch/spill.ts'
+import type { RefusedEvents } from '../delivery/settle-attempt.ts'
 import type { ResolvedSpool } from '../options/spool-options.ts'
 import { ownProperties } from '../own-properties.ts'
 import type { LostLines, SetAside } from '../spool/adoption.ts'
@@ -90,9 +91,6 @@ export class SpoolCoordinator {
         'rejected',
       )
     this.#deadLetters = new DeadLetters(directory, onRejectedTrouble, maxRejectedBytes)
-    deps.diagnostics.add('rejected', rejected => {
-      if (!this.#deadLetters.write(rejected, new Date(systemTimeMs()))) this.#rejectedUnwritten++
-    })
   }
 
   /**
@@ -194,6 +192,12 @@ export class SpoolCoordinator {
     if (diagnostics.has('spooled')) this.#emitSoon(() => diagnostics.emit('spooled', spooled))
   }
 
+  /** Keeps events that the service refused. */
+  keepRefused({ dataset, status, events }: RefusedEvents): void {
+    const letters = events.map(event => ({ dataset, status, ...event }))
+    this.#rejectedUnwritten += letters.length - this.#deadLetters.write(letters, new Date(systemTimeMs()))
+  }
+
   /** Drops lines of a batch that are missing in the spool. */
   onLost(count: number, dataset: string | undefined): void {
     this.#drop({ reason: 'spool-damaged', bySeverity: { unknown: count }, dataset })
@@ -266,7 +270,8 @@ export class SpoolCoordinator {
 
   /** Keeps an intact record that must not be sent, in the same file as events that the service refused. */
   #keep({ dataset, line, reason }: RefusedRecord): boolean {
-    const isKept = this.#deadLetters.write({ dataset, event: line, reason }, new Date(systemTimeMs()))
+    const letter = { dataset, json: JSON.stringify(line), reason }
+    const isKept = this.#deadLetters.write([letter], new Date(systemTimeMs())) > 0
     if (!isKept) this.#rejectedUnwritten++
     return isKept
   }

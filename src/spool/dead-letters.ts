@@ -9,8 +9,8 @@ import { fs, identityIn, identityOf, noFollow, nonBlocking } from './node-fs.ts'
 /** An event that must not be sent again: the service refused it, or a spooled record is not an event. */
 interface DeadLetter {
   readonly dataset: string
-  /** `undefined` if the service did not say which event it refused. */
-  readonly event: unknown
+  /** The event as JSON, in one line; `undefined` if the service did not say which event it refused. */
+  readonly json: string | undefined
   /** `undefined` if the event was never sent to the service. */
   readonly status?: number | undefined
   readonly reason: string
@@ -18,6 +18,8 @@ interface DeadLetter {
 
 /** Size in bytes from which a new file is started. One older file is kept. */
 const maxFileBytes = 8_388_608
+/** Maximum size in bytes of letters that are written together. An answer may fail thousands of events. */
+const maxWriteBytes = 65_536
 
 const { constants } = fs
 const flags = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | noFollow | nonBlocking
@@ -43,21 +45,51 @@ export class DeadLetters {
     this.#maxFileBytes = maxBytes
   }
 
-  /** Returns true if the letter was written. */
-  write({ dataset, event, status, reason }: DeadLetter, now: Date): boolean {
-    const line = Buffer.from(`${JSON.stringify({ time: now, dataset, status, reason, event })}\n`)
+  /** Writes letters, many at a time. Returns the number of letters that were written. */
+  write(letters: Iterable<DeadLetter>, now: Date): number {
+    const time = now.toJSON()
+    const maxBytes = Math.min(maxWriteBytes, this.#maxFileBytes)
+    let written = 0
+    let lines: Buffer[] = []
+    let bytes = 0
+    for (const letter of letters) {
+      const line = this.#lineOf(letter, time)
+      if (line === undefined) continue
+      if (bytes > 0 && bytes + line.length > maxBytes) {
+        written += this.#append(lines, bytes)
+        lines = []
+        bytes = 0
+      }
+      lines.push(line)
+      bytes += line.length
+    }
+    return bytes === 0 ? written : written + this.#append(lines, bytes)
+  }
+
+  #lineOf({ dataset, json, status, reason }: DeadLetter, time: string): Buffer | undefined {
     try {
-      if (this.#file !== undefined && !(this.#isInPlace(this.#file) && this.#takes(this.#file, line.length)))
-        this.close()
-      this.#file ??= this.#open(line.length)
-      if (fs.writeSync(this.#file, line) < line.length) throw tornLine()
+      const head = JSON.stringify({ time, dataset, status, reason })
+      return Buffer.from(json === undefined ? `${head}\n` : `${head.slice(0, -1)},"event":${json}}\n`)
+    } catch (error) {
+      this.#fail(error) // there is no memory for the line
+      return undefined
+    }
+  }
+
+  /** Returns the number of lines that were written. */
+  #append(lines: readonly Buffer[], bytes: number): number {
+    let taken = 0
+    try {
+      if (this.#file !== undefined && !(this.#isInPlace(this.#file) && this.#takes(this.#file, bytes))) this.close()
+      this.#file ??= this.#open(bytes)
+      taken = fs.writeSync(this.#file, Buffer.concat(lines, bytes))
+      if (taken < bytes) throw tornLine()
       this.#isInTrouble = false
-      return true
     } catch (error) {
       this.#fail(error)
       this.close()
-      return false
     }
+    return wholeLines(lines, taken)
   }
 
   close(): void {
@@ -158,6 +190,17 @@ export class DeadLetters {
     const { size, nlink } = fs.fstatSync(file)
     return nlink === 1 && (size === 0 || size + bytes <= this.#maxFileBytes)
   }
+}
+
+/** Returns the number of lines that the first `bytes` have as a whole. */
+function wholeLines(lines: readonly Buffer[], bytes: number): number {
+  let end = 0
+  let count = 0
+  for (const { length } of lines) {
+    end += length
+    if (end <= bytes) count++
+  }
+  return count
 }
 
 /** The error of a full disk that takes only the first bytes of a line. */

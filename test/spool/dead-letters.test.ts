@@ -126,14 +126,19 @@ describe('an event that the service refuses', () => {
 })
 
 describe('rejected.ndjson', () => {
-  const letter = (n: number) => ({ dataset: 'd', event: { n, pad: 'x'.repeat(60) }, status: 400, reason: 'bad' })
+  const letter = (n: number) => ({
+    dataset: 'd',
+    json: JSON.stringify({ n, pad: 'x'.repeat(60) }),
+    status: 400,
+    reason: 'bad',
+  })
   const numbersIn = (file: string) => lettersIn(file).map(({ event }) => (event as { n: number }).n)
 
   it('and the previous file are bounded, and have the last entries of all processes', () => {
     const troubles: unknown[] = []
     const writers = [0, 1, 2].map(() => new DeadLetters(directory, error => troubles.push(error), 2000))
     for (let n = 0; n < 300; n++) {
-      writers[n % 3]?.write(letter(n), new Date(0))
+      writers[n % 3]?.write([letter(n)], new Date(0))
       for (const name of fs.readdirSync(directory)) {
         expect(fs.statSync(join(directory, name)).size).toBeLessThanOrEqual(2000)
       }
@@ -151,10 +156,10 @@ describe('rejected.ndjson', () => {
       import { statSync } from 'node:fs'
       import { DeadLetters } from '${new URL('../../src/spool/dead-letters.ts', import.meta.url)}'
       const older = ${JSON.stringify(join(directory, 'rejected.1.ndjson'))}
-      const letter = { dataset: 'd', event: { pad: 'x'.repeat(60) }, status: 400, reason: 'bad' }
+      const letter = { dataset: 'd', json: JSON.stringify({ pad: 'x'.repeat(60) }), status: 400, reason: 'bad' }
       const writer = new DeadLetters(${JSON.stringify(directory)}, error => console.log(String(error)), 2000)
       for (const endMs = Date.now() + 500; Date.now() < endMs; ) {
-        if (!writer.write(letter, new Date(0))) console.log('not written')
+        if (writer.write([letter], new Date(0)) === 0) console.log('not written')
         const bytes = statSync(older, { throwIfNoEntry: false })?.size
         if (bytes < 1800) console.log(bytes + ' bytes')
       }`
@@ -162,9 +167,40 @@ describe('rejected.ndjson', () => {
     expect(ended.map(({ code, stdout }) => ({ code, stdout }))).toEqual(ended.map(() => ({ code: 0, stdout: '' })))
   })
 
+  it('gets the events of an answer that fails thousands with a few calls of the file system', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.rejectEvents(() => true, 'no')
+    const shipper = shipping.ship({ spool: { directory } })
+    const builtin = process.getBuiltinModule('node:fs')
+    const calls = (['lstatSync', 'fstatSync', 'writeSync'] as const).map(name => vi.spyOn(builtin, name))
+    for (let n = 0; n < 5000; n++) shipper.ship({ n })
+    await shipper.flush()
+    const count = calls.reduce((sum, { mock }) => sum + mock.calls.length, 0)
+    expect(numbersIn(path)).toEqual(Array.from({ length: 5000 }, (_, n) => n))
+    expect(count).toBeLessThan(300)
+  })
+
+  it('has the letters whose lines a full disk took as a whole, and counts the others as not written', () => {
+    const troubles: unknown[] = []
+    const writer = new DeadLetters(directory, error => troubles.push(error))
+    const write = vi.spyOn(process.getBuiltinModule('node:fs'), 'writeSync')
+    const lineBytes = `${JSON.stringify({ time: new Date(0), dataset: 'd', status: 400, reason: 'bad' })}\n`.length + 80
+    write.mockImplementationOnce((file, line) =>
+      fs.writevSync(file, [(line as unknown as Buffer).subarray(0, 2.5 * lineBytes)]),
+    )
+    expect(writer.write([0, 1, 2, 3].map(letter), new Date(0))).toBe(2)
+    write.mockRestore()
+    expect(troubles).toMatchObject([{ code: 'ENOSPC' }])
+    expect(writer.write([4, 5].map(letter), new Date(0))).toBe(2)
+    writer.close()
+    const lines = fs.readFileSync(path, 'utf8').trimEnd().split('\n')
+    expect([0, 1, 3, 4].map(at => JSON.parse(lines[at] as string).event.n)).toEqual([0, 1, 4, 5])
+    expect(lines).toHaveLength(5)
+  })
+
   it('accepts an entry larger than the maximum of a file, alone', () => {
     const writer = new DeadLetters(directory, error => expect.unreachable(String(error)), 100)
-    for (const n of [0, 1]) writer.write(letter(n), new Date(0))
+    for (const n of [0, 1]) writer.write([letter(n)], new Date(0))
     writer.close()
     expect([numbersIn(join(directory, 'rejected.1.ndjson')), numbersIn(path)]).toEqual([[0], [1]])
   })
@@ -172,13 +208,13 @@ describe('rejected.ndjson', () => {
   it('keeps each letter on a line of its own after a full disk took only a part of one', () => {
     const troubles: unknown[] = []
     const writer = new DeadLetters(directory, error => troubles.push(error))
-    writer.write(letter(0), new Date(0))
+    writer.write([letter(0)], new Date(0))
     const write = vi.spyOn(process.getBuiltinModule('node:fs'), 'writeSync')
     write.mockImplementationOnce((file, line) => fs.writevSync(file, [(line as unknown as Buffer).subarray(0, 20)]))
-    writer.write(letter(1), new Date(0))
+    writer.write([letter(1)], new Date(0))
     write.mockRestore()
     expect(troubles).toMatchObject([{ code: 'ENOSPC' }])
-    writer.write(letter(2), new Date(0))
+    writer.write([letter(2)], new Date(0))
     writer.close()
     const lines = fs.readFileSync(path, 'utf8').trimEnd().split('\n')
     expect(lines).toHaveLength(3)
@@ -194,16 +230,16 @@ describe('rejected.ndjson', () => {
     put()
     const troubles: unknown[] = []
     const writer = new DeadLetters(directory, error => troubles.push((error as NodeJS.ErrnoException).code))
-    for (const n of [0, 1, 2]) writer.write(letter(n), new Date(0))
+    for (const n of [0, 1, 2]) writer.write([letter(n)], new Date(0))
     expect(troubles).toEqual([code])
     expect(fs.readFileSync(join(directory, 'target'), 'utf8')).toBe('')
     fs.rmSync(path, { recursive: true })
-    writer.write(letter(3), new Date(0))
+    writer.write([letter(3)], new Date(0))
     expect(numbersIn(path)).toEqual([3])
     writer.close()
     fs.rmSync(path)
     fs.mkdirSync(path)
-    writer.write(letter(4), new Date(0))
+    writer.write([letter(4)], new Date(0))
     expect(troubles).toEqual([code, 'EISDIR'])
   })
 
@@ -212,7 +248,7 @@ describe('rejected.ndjson', () => {
     fs.chownSync(path, 12_345, 12_345)
     const troubles: unknown[] = []
     new DeadLetters(directory, error => troubles.push((error as NodeJS.ErrnoException).code)).write(
-      letter(0),
+      [letter(0)],
       new Date(0),
     )
     expect(troubles).toEqual(['EPERM'])
@@ -225,20 +261,20 @@ describe('rejected.ndjson', () => {
     fs.linkSync(target, path)
     const troubles: unknown[] = []
     const writer = new DeadLetters(directory, error => troubles.push(error))
-    writer.write(letter(0), new Date(0))
+    writer.write([letter(0)], new Date(0))
     expect(troubles).toEqual([expect.objectContaining({ message: expect.stringMatching(/a second hard link/) })])
     expect(fs.readFileSync(target, 'utf8')).toBe('private')
     fs.unlinkSync(path)
-    writer.write(letter(1), new Date(0))
+    writer.write([letter(1)], new Date(0))
     fs.linkSync(path, join(directory, 'other')) // while the file is open
-    writer.write(letter(2), new Date(0))
+    writer.write([letter(2)], new Date(0))
     expect(numbersIn(path)).toEqual([1])
     writer.close()
   })
 
   it('is created again if `resend-rejected` takes it just after it was opened', () => {
     const writer = new DeadLetters(directory, error => expect.unreachable(String(error)))
-    writer.write(letter(0), new Date(0))
+    writer.write([letter(0)], new Date(0))
     writer.close()
     const builtin = process.getBuiltinModule('node:fs')
     const { openSync } = builtin
@@ -248,7 +284,7 @@ describe('rejected.ndjson', () => {
       fs.linkSync(join(directory, 'taken'), join(directory, 'second'))
       return file
     })
-    expect(writer.write(letter(1), new Date(0))).toBe(true)
+    expect(writer.write([letter(1)], new Date(0))).toBe(1)
     open.mockRestore()
     writer.close()
     expect([numbersIn(join(directory, 'taken')), numbersIn(path)]).toEqual([[0], [1]])
@@ -256,21 +292,21 @@ describe('rejected.ndjson', () => {
 
   it('is created again if it was removed while open', () => {
     const writer = new DeadLetters(directory, error => expect.unreachable(String(error)))
-    writer.write(letter(0), new Date(0))
+    writer.write([letter(0)], new Date(0))
     fs.unlinkSync(path)
-    writer.write(letter(1), new Date(0))
+    writer.write([letter(1)], new Date(0))
     writer.close()
     expect(numbersIn(path)).toEqual([1])
   })
 
   it('is created again if it was renamed while open, as by an editor that keeps a backup', () => {
     const writer = new DeadLetters(directory, error => expect.unreachable(String(error)))
-    writer.write(letter(0), new Date(0))
+    writer.write([letter(0)], new Date(0))
     fs.renameSync(path, join(directory, 'rejected.ndjson~'))
-    writer.write(letter(1), new Date(0))
+    writer.write([letter(1)], new Date(0))
     fs.renameSync(path, join(directory, 'rejected.ndjson.1'))
     fs.copyFileSync(join(directory, 'rejected.ndjson.1'), path)
-    writer.write(letter(2), new Date(0))
+    writer.write([letter(2)], new Date(0))
     writer.close()
     expect(numbersIn(path)).toEqual([1, 2])
     expect(numbersIn(join(directory, 'rejected.ndjson~'))).toEqual([0])

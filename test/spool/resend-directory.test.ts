@@ -12,7 +12,8 @@ it('takes the other files if an application renames a full one just then, and le
     string,
   ]
   const application = new DeadLetters(spool.directory, error => expect.fail(String(error)), 10)
-  for (const n of [1, 2]) application.write({ dataset: 'd', event: { n }, status: 400, reason: 'no' }, new Date(0))
+  for (const n of [1, 2])
+    application.write([{ dataset: 'd', json: `{"n":${n}}`, status: 400, reason: 'no' }], new Date(0))
   application.close()
   const directory = await ResendDirectory.open(spool.directory)
   const { renameSync } = fs
