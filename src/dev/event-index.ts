@@ -122,7 +122,7 @@ export class EventIndex implements EventIndexApi {
     const n = ++this.#newest
     const lineBytes = Buffer.byteLength(arrived.line)
     const bytes = entryBytes + lineBytes + described.statement.length
-    this.#rate.add(this.nowMs(), lineBytes)
+    if (arrived.request !== null) this.#rate.add(this.nowMs(), lineBytes) // a loaded event has no rate
     this.#newestAt = Math.max(this.#newestAt, described.at)
     if (this.#store.hasRoomFor(bytes)) this.#keep(arrived, described, { n, lineBytes, bytes })
     else this.#forgotten++

@@ -252,10 +252,21 @@ describe('the index', () => {
       [0, 3],
     ] as const) {
       now = nowMs + aheadMs
-      for (let n = 0; n < count; n++) index.add(arrived({ n }))
+      for (let n = 0; n < count; n++) index.add(arrived({ n }, { request: 1 }))
       now += 1000
       expect(index.status().perSecond).toBe(count)
     }
+  })
+
+  it('has no rate for events that were loaded, and so no cost of a month', async () => {
+    let now = nowMs
+    const index = newIndex({ nowMs: () => now })
+    const sent = arrived({ message: 'sent' }, { request: 1 })
+    for (let n = 0; n < 1000; n++) index.add(arrived({ message: 'loaded' }, { request: null }))
+    index.add(sent)
+    now += 1000
+    expect(index.status().perSecond).toBe(1)
+    expect(await index.cost({ monthlyLimit: null })).toMatchObject({ bytesPerSecond: sent.line.length, events: 1001 })
   })
 
   it('finds what costs most, with a query that finds its events', async () => {
