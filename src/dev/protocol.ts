@@ -183,8 +183,11 @@ export interface ReadingNote {
 export interface QueryReading {
   /** The text as it was read, if it was rewritten; otherwise absent. */
   readAs?: string | undefined
-  /** The clauses that are joined by AND, as chips. `text` is the part of `q` from `start` to `end`. */
-  clauses: { text: string; start: number; end: number; label: string }[]
+  /**
+   * The clauses that are joined by AND, as chips. `text` is the part of `q` from `start` to `end`, and `read` the same
+   * clause as it was understood, with whole paths and the operators of `readAs`.
+   */
+  clauses: { text: string; read: string; start: number; end: number; label: string }[]
   /** Notes for the reader: "Searched as text: unexpected `)` at column 14", "No event has a field `staus`. …". */
   notes: ReadingNote[]
   /** Texts to highlight in messages, without regard to case. */

@@ -10,8 +10,10 @@ import { isStack, stackParts } from '../../src/dev/page/stack-parts.ts'
 import { type Parent, treeLines } from '../../src/dev/page/tree-lines.ts'
 import { highlightOf, type Piece, visiblePieces } from '../../src/dev/page/visible-text.ts'
 import { editQuery } from '../../src/dev/query/edit-query.ts'
+import { readQuery } from '../../src/dev/query/read-query.ts'
 import { anyCharacter } from '../support/any-character.ts'
 import { soakRuns } from '../support/soak-runs.ts'
+import { arrived, newIndex } from './support/events.ts'
 
 const esc = '\u001b'
 
@@ -210,12 +212,21 @@ describe('the address', () => {
 })
 
 describe('the boxes of a facet', () => {
-  const clausesOf = (...texts: string[]) => texts.map(text => ({ text, start: 0, end: text.length, label: text }))
+  const clausesOf = (...texts: string[]) => readQuery(texts.join(' '), newIndex().knownFields).reading.clauses
 
   it.each([
     [['level:>=warn'], ['warn', 'error', 'fatal']],
     [['level:error'], ['error']],
     [['(level:error OR level:fatal)'], ['error', 'fatal']],
+    [['level:(warn OR error)'], ['warn', 'error']],
+    [['level:warn OR level:error'], ['warn', 'error']],
+    [['(level:(warn OR error) OR level:fatal)'], ['warn', 'error', 'fatal']],
+    [['level=error'], ['error']],
+    [['level!=info'], ['trace', 'debug', 'warn', 'error', 'fatal']],
+    [
+      ['timeout', '-level:(trace OR debug)'],
+      ['info', 'warn', 'error', 'fatal'],
+    ],
     [
       ['level:>=info', 'level:<error'],
       ['info', 'warn'],
@@ -240,6 +251,13 @@ describe('the boxes of a facet', () => {
   it('show the values that clauses include and exclude, quoted or not', () => {
     const clauses = clausesOf('(source:api OR source:"a b")', '-source:web')
     expect(facetState(clauses, 'source')).toMatchObject({ only: ['api', 'a b'], excluded: [{ value: 'web' }] })
+  })
+
+  it('show the values of a field that a clause names by the end of its path', () => {
+    const index = newIndex()
+    index.add(arrived({ http: { status: 504 } }))
+    const { clauses } = readQuery('status:(500 OR 504) -status:200', index.knownFields).reading
+    expect(facetState(clauses, 'http.status')).toMatchObject({ only: ['500', '504'], excluded: [{ value: '200' }] })
   })
 
   it.each(['user id', 'a"b', 'order[0]', '50%'])('know the field %s by its name as a query has it', field => {

@@ -311,6 +311,18 @@ describe('a query', () => {
     expect(index.edit({ q, change: { kind: 'remove', start: 0, end: 13 } })).toEqual({ q: 'payment' })
   })
 
+  it.each(['http.status:(>=500 AND <505)', 'http.status:(>=500 AND <505) payment', '(payment timeout)'])(
+    'has one clause for the brackets of %s, which leaves a query when it is removed',
+    q => {
+      const index = newIndex()
+      const { clauses } = readQuery(q, index.knownFields).reading
+      const others = q.endsWith(' payment') ? ['payment'] : []
+      expect(clauses.map(({ text }) => text)).toEqual([q.replace(/ payment$/, ''), ...others])
+      const [{ start = 0, end = 0 } = {}] = clauses
+      expect(index.edit({ q, change: { kind: 'remove', start, end } }).q).toBe(others.join())
+    },
+  )
+
   it('has clauses that are parts of its text', () => {
     const q = ' level:>=warn  -health AND (a OR b) '
     const known = { has: () => true, endingWith: () => [], similarTo: () => undefined }

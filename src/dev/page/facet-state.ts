@@ -20,22 +20,23 @@ interface FieldTests {
 
 const test = String.raw`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s()"'][^\s()"]*`
 
-/** Reads a clause such as `source:api`, `-"user id":"a b"` or `(source:api OR source:web)`. */
+/** Reads a clause such as `source:api`, `-"user id":"a b"`, `source:api OR source:web` or `NOT (source:api OR source:web)`. */
 function testsOf(clause: string, field: string): FieldTests | undefined {
   const names = [field, quoted(field)].map(name => name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
   const one = `(?:${names.join('|')}):(${test})`
-  const whole = new RegExp(String.raw`^(?:(-|NOT )?${one}|\(${one}(?: OR ${one})*\))$`).exec(clause)
+  const any = `${one}(?: OR ${one})*`
+  const whole = new RegExp(String.raw`^(?:-${one}|${any}|NOT \(${any}\))$`).exec(clause)
   if (whole === null) return undefined
   return {
-    isExcluding: whole[1] !== undefined,
+    isExcluding: /^(?:-|NOT )/.test(clause),
     tests: [...clause.matchAll(new RegExp(one, 'g'))].map(([, found = '']) => found),
   }
 }
 
 export function facetState(clauses: Clauses, field: string): FacetState {
   const state: FacetState = { only: [], excluded: [] }
-  for (const { text, start, end } of clauses) {
-    const { isExcluding, tests } = testsOf(text, field) ?? { isExcluding: false, tests: [] }
+  for (const { read, start, end } of clauses) {
+    const { isExcluding, tests } = testsOf(read, field) ?? { isExcluding: false, tests: [] }
     if (isExcluding) state.excluded.push(...tests.map(one => ({ value: namedIn(one), start, end })))
     else if (tests.every(isValue)) state.only.push(...tests.map(namedIn))
   }
@@ -53,7 +54,7 @@ function namedIn(text: string): string {
 
 /** The levels that the query lets through; `null` if no clause is about the level. */
 export function shownLevels(clauses: Clauses): Level[] | null {
-  const about = clauses.flatMap(({ text }) => testsOf(text, 'level') ?? [])
+  const about = clauses.flatMap(({ read }) => testsOf(read, 'level') ?? [])
   if (about.length === 0) return null
   return levels.filter((_, rank) =>
     about.every(({ isExcluding, tests }) => tests.some(one => isOfLevel(rank, one)) !== isExcluding),

@@ -13,7 +13,7 @@ export function queryText(node: QueryNode): string {
     case 'and':
       return node.nodes.map(bracketed).join(' ')
     case 'or':
-      return node.nodes.map(bracketed).join(' OR ')
+      return node.nodes.map(part => (part.kind === 'or' ? queryText(part) : bracketed(part))).join(' OR ')
   }
 }
 

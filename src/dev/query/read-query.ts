@@ -59,7 +59,7 @@ function asText(text: string, error: unknown): ReadQuery {
   const column = Math.min(problem?.at ?? 0, text.length) + 1
   const reason = problem === undefined ? 'the query cannot be read' : `${problem.message} at column ${column}`
   const reading: QueryReading = {
-    clauses: phrase === '' ? [] : [{ text, ...place, label: `"${phrase}"` }],
+    clauses: phrase === '' ? [] : [{ text, read: queryText(node), ...place, label: `"${phrase}"` }],
     notes: [{ text: `Searched as text: ${reason}`, column }],
     highlight: [phrase],
   }
@@ -78,14 +78,14 @@ function clausesOf(node: QueryNode, text: string): QueryReading['clauses'] {
   return nodes.flatMap(clause => {
     if (clause.kind === 'all') return []
     const { start, end } = clause
-    return [{ text: text.slice(start, end), start, end, label: clauseLabel(clause) }]
+    return [{ text: text.slice(start, end), read: queryText(clause), start, end, label: clauseLabel(clause) }]
   })
 }
 
 /** True if a conjunction is not in brackets. */
 function isWhole(node: LogicalNode, text: string): boolean {
   const [first] = node.nodes
-  return first === undefined || first.kind === 'all' || text[node.start] !== '(' || first.start === node.start
+  return first === undefined || first.kind === 'all' || /^[+\s]*$/.test(text.slice(node.start, first.start))
 }
 
 /** Returns the texts that a matching event contains. */
