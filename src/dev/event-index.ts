@@ -89,6 +89,7 @@ export class EventIndex implements EventIndexApi {
   #openViews: readonly View[] = []
   #viewNumber = 0
   #newest = 0
+  #loaded = 0
   #newestAt = Number.NEGATIVE_INFINITY
   #forgotten = 0
   #errors = 0
@@ -122,7 +123,8 @@ export class EventIndex implements EventIndexApi {
     const n = ++this.#newest
     const lineBytes = Buffer.byteLength(arrived.line)
     const bytes = entryBytes + lineBytes + described.statement.length
-    if (arrived.request !== null) this.#rate.add(this.nowMs(), lineBytes) // a loaded event has no rate
+    if (arrived.request === null) this.#loaded = n
+    else this.#rate.add(this.nowMs(), lineBytes)
     this.#newestAt = Math.max(this.#newestAt, described.at)
     if (this.#store.hasRoomFor(bytes)) this.#keep(arrived, described, { n, lineBytes, bytes })
     else this.#forgotten++
@@ -234,6 +236,7 @@ export class EventIndex implements EventIndexApi {
         search: this.#search({ q: request.q }),
         arrivals: this.#arrivals,
         newest: () => this.#newest,
+        loaded: () => this.#loaded,
         keptEvent: entry => this.#keptEvent(entry, entry.line),
         epoch: this.epoch,
       },

@@ -259,6 +259,8 @@ export interface EventsAnswer {
   next: number | null
   /** Newest arrival number of the service. */
   newest: number
+  /** Arrival number of the newest event that was loaded from a file; 0 without one. */
+  loaded: number
   /**
    * Events that were forgotten before they could be read, among the arrival numbers between `after` and `next`. Over all
    * calls of an ascending read, events that were looked at and these add up to the arrival numbers.

@@ -1,6 +1,9 @@
 /** `logferry tail` and `logferry logs` as they are built, against a real dev service, and on a spool. */
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Misuse } from '../../src/cli/command.ts'
@@ -169,6 +172,24 @@ describe('logferry tail', () => {
     await tail.until(/has restarted/)
     expect(tail.stderr()).toMatch(/the service has restarted; its events follow from the first one\.$/m)
     expect(numbers(tail.stdout())).toEqual([1, 2, 3])
+  })
+
+  it('leaves out the events that the service has loaded from a file by its restart', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'logferry-tail-'))
+    const file = join(directory, 'events.ndjson')
+    const first = await startDev(['--save', file])
+    const port = new URL(first.url).port
+    await first.ingest([{ n: 1 }, { n: 2 }])
+    await using tail = startLogferry(['tail', '--url', first.url, '--last', '2', '--json'])
+    await tail.until(/"n":2/)
+    await first[Symbol.asyncDispose]()
+    await tail.until(/Trying again/)
+    await using second = await startDev(['--port', port, '--save', file, '--load', file])
+    await second.ingest([{ n: 3 }])
+    await tail.until(/"n":3/)
+    expect(numbers(tail.stdout())).toEqual([1, 2, 3])
+    expect(tail.stderr()).toMatch(/follow from the first one after the 2 events that it has loaded from a file\.$/m)
+    rmSync(directory, { recursive: true })
   })
 
   it('ends with 0 if the reader of its output ends', async () => {

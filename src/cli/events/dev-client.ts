@@ -55,13 +55,14 @@ const keptEvent = v.object({
 })
 
 const note = v.object({ text: aText, column: v.optional(aNumber), didYouMean: v.optional(aText) })
-const clause = v.object({ text: aText, start: aNumber, end: aNumber, label: aText })
+const clause = v.object({ text: aText, read: v.optional(aText, ''), start: aNumber, end: aNumber, label: aText })
 
 const eventsAnswer = v.object({
   epoch: anEpoch,
   events: v.array(keptEvent),
   next: v.nullable(aNumber),
   newest: aNumber,
+  loaded: v.optional(aNumber, 0),
   forgotten: aNumber,
   reading: v.object({
     readAs: v.optional(aText),

@@ -62,15 +62,19 @@ export async function* follow(client: DevClient, options: FollowOptions): AsyncG
       const sinceMs = monotonicMs()
       yield { notices: [`${error.message} Trying again.`], events: [] }
       next = await connectAgain(client, { q, dataset, after, order: 'asc', limit: pageEvents }, signal)
-      notices.push(next.epoch === epoch ? afterSilence(next, after, sinceMs) : afterRestart(sinceMs))
+      notices.push(
+        next.epoch === epoch
+          ? afterSilence(next, after, sinceMs)
+          : `disconnected ${seconds(sinceMs)} s; ${afterRestart(next)}`,
+      )
       // The notice has counted them, unless only later pages can tell.
       if (next.epoch === epoch && isAtEnd(next)) next = { ...next, forgotten: 0 }
     }
     if (next.epoch !== epoch || next.newest < after) {
-      if (notices.length === 0) notices.push('the service has restarted; its events follow from the first one.')
+      if (notices.length === 0) notices.push(afterRestart(next))
       yield { notices, events: [] }
       epoch = next.epoch
-      after = 0
+      after = next.loaded // those of a file are not new
       await delay(idleMs, undefined, { signal })
       continue
     }
@@ -142,8 +146,9 @@ function isAtEnd({ next, newest }: EventsAnswer): boolean {
   return next === null || next >= newest
 }
 
-function afterRestart(sinceMs: number): string {
-  return `disconnected ${seconds(sinceMs)} s; the service has restarted; its events follow from the first one.`
+function afterRestart({ loaded }: EventsAnswer): string {
+  const those = loaded === 0 ? '' : ` after the ${counted(loaded, 'event')} that it has loaded from a file`
+  return `the service has restarted; its events follow from the first one${those}.`
 }
 
 function forgottenNotice(count: number): string {

@@ -18,6 +18,7 @@ export interface EventsDeps {
   readonly search: Search
   readonly arrivals: Arrivals
   readonly newest: () => number
+  readonly loaded: () => number
   readonly keptEvent: (entry: Entry) => KeptEvent
   readonly epoch: string
 }
@@ -35,6 +36,7 @@ export async function readEvents(
     events: read.events,
     next: read.next,
     newest: deps.newest(),
+    loaded: deps.loaded(),
     forgotten: read.forgotten,
     reading: read.events.length === 0 ? deps.search.readingOfNothing : deps.search.reading,
   }
