@@ -544,11 +544,18 @@ export class LogferryTransport extends TransportStream {
     })
   }
 
+  /** As for any stream, but the logger repeats a `'warn'` event of a subclass, as Winston does for its own transports. */
+  override emit(name: string | symbol, ...values: unknown[]): boolean {
+    const isHeard = super.emit(name, ...values)
+    if (name !== 'warn') return isHeard
+    return this.#warnedLogger()?.emit('warn', values[0], this) === true || isHeard
+  }
+
   #warn(warning: Warning, isHeard = false): void {
     const { code, message, suppressed } = warning
     const error = Object.assign(new Error(message), { code, suppressed })
     const logger = this.#warnedLogger()
-    if (!this.emit('warn', error) && logger === undefined && !isHeard) emitProcessWarning(warning)
+    if (!super.emit('warn', error) && logger === undefined && !isHeard) emitProcessWarning(warning)
     logger?.emit('warn', error, this)
   }
 

@@ -414,6 +414,19 @@ describe('the transport as a stream', () => {
     expect(warnings).toEqual([`LOGFERRY_CALLBACK_THREW ${text}`])
   })
 
+  it("repeats a 'warn' event of a subclass to the logger, as any transport of Winston does", async () => {
+    await using shipping = await startShipping()
+    const { url: baseUrl, token } = shipping.emulator
+    const transport = new (class extends LogferryTransport {})({ baseUrl, token, dataset: 'd' })
+    const logger = winston.createLogger({ transports: [transport] })
+    const heard: unknown[][] = []
+    logger.on('warn', (...values) => heard.push(values))
+    const error = new Error('of the subclass')
+    expect(transport.emit('warn', error)).toBe(true)
+    expect(heard).toEqual([[error, transport]])
+    logger.close()
+  })
+
   it("goes on after a listener for 'logged' throws, and warns of it", async () => {
     await using logging = await startLogging()
     const { logger, transport } = logging
