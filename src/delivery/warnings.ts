@@ -237,7 +237,7 @@ export function remedyFor(status: number): string {
   if (status >= 300 && status < 400 && status !== 304)
     return 'Redirects are not followed: set baseUrl to the final address.'
   if (status === 400 || status === 413 || status === 422)
-    return 'The service refuses every event. Check the form of the events, and any proxy or firewall on the way to the service.'
+    return 'The service refuses every event. Check baseUrl, the form of the events, and any proxy or firewall on the way to the service.'
   if (status === 407) return 'Check the credentials of the proxy.'
   if (status === 415) return 'Set contentType to the other media type.'
   return 'Check baseUrl and the options.'

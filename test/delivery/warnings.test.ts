@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { askedTooOften, paceReason } from '../../src/delivery/warnings.ts'
+import { askedTooOften, paceReason, paused } from '../../src/delivery/warnings.ts'
 
 it.each([
   [1, 'the license allows this process 1 request per second'],
@@ -16,4 +16,9 @@ it.each([
   [7000, 'the next request follows in 7 s.'],
 ])('a wait of %d ms after a 429 is told in good English', (waitMs, expected) => {
   expect(askedTooOften('busy', 429, waitMs)[1]).toContain(expected)
+})
+
+it('a 400 to every event names baseUrl, because nginx answers so to plain HTTP on a port with TLS', () => {
+  const [, message] = paused('checkout', 400, 'The plain HTTP request was sent to HTTPS port')
+  expect(message).toContain('Check baseUrl, the form of the events, and any proxy or firewall')
 })
