@@ -219,9 +219,9 @@ describe.concurrent('logferry', () => {
     expect({ stdout, stderr }).toEqual({ stdout: `${code}\n`, stderr: '' })
   })
 
-  it('says so if standard output cannot be written', () => {
+  it.each(['--help', '--version'])('says so if standard output cannot be written: %s', option => {
     const full = openSync('/dev/full', 'w')
-    const { status, stderr } = runSync(process.execPath, [main, '--help'], { stdio: ['ignore', full, 'pipe'] })
+    const { status, stderr } = runSync(process.execPath, [main, option], { stdio: ['ignore', full, 'pipe'] })
     closeSync(full)
     expect([status, stderr]).toEqual([
       1,
