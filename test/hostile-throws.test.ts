@@ -151,6 +151,17 @@ describe('a dispatcher of the application', () => {
     ],
   ]
 
+  it.each(['close', 'destroy'] as const)('is named by the warning after its %s()', async end => {
+    await using shipping = await startShipping()
+    const dispatcher = new Agent()
+    const shipper = shipping.ship({ dispatcher })
+    await dispatcher[end]()
+    shipper.ship({ n: 1 })
+    expect((await shipper.close({ timeoutMs: 50 })).pending).toBe(0)
+    const message = expect.stringContaining('The option dispatcher is closed: close it')
+    expect(shipping.warnings).toContainEqual(expect.objectContaining({ code: 'LOGFERRY_DROPPED', message }))
+  })
+
   describe.each(ways)('that %s', (_, misbehave) => {
     it.each(errors)('%s: the events are sent again', async (_, error) => {
       await using shipping = await startShipping()

@@ -33,12 +33,17 @@ export function unreachable({ reason, status, unanswered }: Retryable): WarningT
 /** Returns the remedy if this process itself can connect to nothing, however well the network and the service are. */
 function remedyInProcess(reason: string): string | undefined {
   if (namesLackOfDescriptors(reason)) return descriptorsRemedy
+  if (isOfClosedDispatcher.test(reason)) return dispatcherRemedy
   return isForbidden.test(reason) ? permissionRemedy : undefined
 }
 
 /** An error of Node. Proxies use the same word in their answers. */
 const isForbidden = /^(connect|getaddrinfo) ERR_ACCESS_DENIED\b/
 const permissionRemedy = "Node's permissions forbid connections: run Node with --allow-net, or without --permission."
+
+/** An error of undici. */
+const isOfClosedDispatcher = /^The client is (closed|destroyed)$/
+const dispatcherRemedy = 'The option dispatcher is closed: close it only after the close() of the shipper has resolved.'
 
 const slownessRemedy =
   'If the service is only slow, raise requestTimeoutMs: events whose answer comes too late are sent again, and may be stored twice.'
