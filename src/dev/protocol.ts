@@ -192,6 +192,8 @@ export interface QueryReading {
   notes: ReadingNote[]
   /** Texts to highlight in messages, without regard to case. */
   highlight: string[]
+  /** The levels that the clauses about levels let through: all six if no clause is about them. */
+  levels: Level[]
 }
 
 export interface ViewState extends ViewQuery {

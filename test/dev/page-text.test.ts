@@ -2,13 +2,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { facetState, shownLevels } from '../../src/dev/page/facet-state.ts'
+import { facetState } from '../../src/dev/page/facet-state.ts'
 import { listTime, scaleTimes, showUtc } from '../../src/dev/page/format.ts'
 import { escapeUnseen, type JsonNode, jsonText, nodeAt, parseJson } from '../../src/dev/page/json-nodes.ts'
 import { addressOf, home, type Place, placeOf } from '../../src/dev/page/place.ts'
 import { isStack, stackParts } from '../../src/dev/page/stack-parts.ts'
 import { type Parent, treeLines } from '../../src/dev/page/tree-lines.ts'
 import { highlightOf, type Piece, visiblePieces } from '../../src/dev/page/visible-text.ts'
+import { levels } from '../../src/dev/protocol.ts'
 import { editQuery } from '../../src/dev/query/edit-query.ts'
 import { readQuery } from '../../src/dev/query/read-query.ts'
 import { anyCharacter } from '../support/any-character.ts'
@@ -212,7 +213,8 @@ describe('the address', () => {
 })
 
 describe('the boxes of a facet', () => {
-  const clausesOf = (...texts: string[]) => readQuery(texts.join(' '), newIndex().knownFields).reading.clauses
+  const readingOf = (...texts: string[]) => readQuery(texts.join(' '), newIndex().knownFields).reading
+  const clausesOf = (...texts: string[]) => readingOf(...texts).clauses
 
   it.each([
     [['level:>=warn'], ['warn', 'error', 'fatal']],
@@ -222,6 +224,14 @@ describe('the boxes of a facet', () => {
     [['level:warn OR level:error'], ['warn', 'error']],
     [['(level:(warn OR error) OR level:fatal)'], ['warn', 'error', 'fatal']],
     [['level=error'], ['error']],
+    [['level:err'], ['error']],
+    [['level:warning'], ['warn']],
+    [['level:50'], ['error']],
+    [['level:>=WARNING'], ['warn', 'error', 'fatal']],
+    [['level:[warn TO error]'], ['warn', 'error']],
+    [['(level:>=error OR level:trace)'], ['trace', 'error', 'fatal']],
+    [['level:err*'], ['error']],
+    [[`level:/${'(.*)'.repeat(500)}x/`], [...levels]], // not tried, because it would never end
     [['level!=info'], ['trace', 'debug', 'warn', 'error', 'fatal']],
     [
       ['timeout', '-level:(trace OR debug)'],
@@ -240,11 +250,12 @@ describe('the boxes of a facet', () => {
       ['info', 'warn', 'error', 'fatal'],
     ],
   ])('show the levels that %j lets through', (texts, levels) => {
-    expect(shownLevels(clausesOf(...texts))).toEqual(levels)
+    expect(readingOf(...texts).levels).toEqual(levels)
   })
 
   it('are all checked if no clause is about the field', () => {
-    expect(shownLevels(clausesOf('timeout', 'dataset:a'))).toBeNull()
+    expect(readingOf('timeout', 'dataset:a').levels).toEqual([...levels])
+    expect(readingOf('level:error )').levels).toEqual([...levels]) // searched as text
     expect(facetState(clausesOf('timeout'), 'dataset')).toEqual({ only: [], excluded: [] })
   })
 

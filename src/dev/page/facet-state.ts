@@ -1,5 +1,5 @@
 /** Reads from the clauses of a query which values of a field it lets through, for the boxes of a facet. */
-import { type Level, levels, type QueryReading } from '../protocol.ts'
+import type { QueryReading } from '../protocol.ts'
 import { quoted, unescaped } from '../query/quoted-text.ts'
 
 type Clauses = QueryReading['clauses']
@@ -50,28 +50,4 @@ function isValue(text: string): boolean {
 
 function namedIn(text: string): string {
   return /^["']/.test(text) ? unescaped(text.slice(1, -1)) : text
-}
-
-/** The levels that the query lets through; `null` if no clause is about the level. */
-export function shownLevels(clauses: Clauses): Level[] | null {
-  const about = clauses.flatMap(({ read }) => testsOf(read, 'level') ?? [])
-  if (about.length === 0) return null
-  return levels.filter((_, rank) =>
-    about.every(({ isExcluding, tests }) => tests.some(one => isOfLevel(rank, one)) !== isExcluding),
-  )
-}
-
-function isOfLevel(rank: number, text: string): boolean {
-  if (text === '*') return true
-  const [, comparison = '', word = ''] = /^(>=|<=|>|<|=)?(.*)$/s.exec(namedIn(text)) ?? []
-  const bound = levels.indexOf(word.toLowerCase() as Level)
-  return bound !== -1 && isWithin(rank, comparison, bound)
-}
-
-function isWithin(rank: number, comparison: string, bound: number): boolean {
-  if (comparison === '>=') return rank >= bound
-  if (comparison === '>') return rank > bound
-  if (comparison === '<=') return rank <= bound
-  if (comparison === '<') return rank < bound
-  return rank === bound
 }

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { Level } from '../protocol.ts'
 import { levels } from '../protocol.ts'
 import { api } from './api.ts'
-import { facetState, shownLevels } from './facet-state.ts'
+import { facetState } from './facet-state.ts'
 import { shortCount } from './format.ts'
 import { levelMarks, levelsFromFatal } from './levels.ts'
 import { type Props, useAnswer, usePage } from './page-context.ts'
@@ -54,8 +54,7 @@ export function Facets({ state }: Props) {
 function LevelFacet({ state }: Props) {
   const { actions } = usePage()
   const { tick, reading } = state
-  const shown = shownLevels(reading.clauses)
-  const isShown = (level: Level) => shown === null || shown.includes(level)
+  const isShown = (level: Level) => reading.levels.includes(level)
   const toggle = (level: Level) => {
     const next = levels.filter(one => (one === level ? !isShown(one) : isShown(one)))
     void actions.setLevels(next)

@@ -1,5 +1,5 @@
 /** All that the page shows, in one value. Components read it, and `PageControl` and its parts change it. */
-import type { EventDetail, FaultsAnswer, LiveMessages, QueryReading } from '../protocol.ts'
+import { type EventDetail, type FaultsAnswer, type LiveMessages, levels, type QueryReading } from '../protocol.ts'
 import type { StreamState } from './connection.ts'
 import type { JsonNode } from './json-nodes.ts'
 import { following, type ListMode } from './list-mode.ts'
@@ -77,7 +77,7 @@ export interface State {
   isBrushing: boolean
 }
 
-const emptyReading: QueryReading = { clauses: [], notes: [], highlight: [] }
+const emptyReading: QueryReading = { clauses: [], notes: [], highlight: [], levels: [...levels] }
 
 export function initialState(place: Place, settings: Settings): State {
   return {

@@ -1,12 +1,13 @@
-import type { Candidate } from '../event/candidate.ts'
+import { Candidate } from '../event/candidate.ts'
 import { mark } from '../event/entry.ts'
 import { messageOf } from '../event/event-message.ts'
 import { noRank, rankOfSpelling, rankOfWord } from '../event/level-rank.ts'
 import { traceIdOf } from '../event/trace-ids.ts'
+import { unkeptEntry } from '../event/unkept-entry.ts'
+import { type Level, levels } from '../protocol.ts'
 import { someText } from './event-texts.ts'
 import { FieldPath } from './field-path.ts'
-import type { Comparison, QueryNode, TermNode, TermTest } from './query-node.ts'
-import { conjuncts } from './read-query.ts'
+import { type Comparison, conjuncts, type QueryNode, type TermNode, type TermTest } from './query-node.ts'
 import { TextFinder } from './text-finder.ts'
 import { timeSpan } from './time-span.ts'
 import { numberComparison, numberOf, type ValueTest, valueTest, WildcardPattern } from './value-test.ts'
@@ -53,6 +54,13 @@ export function compileQuery(node: QueryNode, context: QueryContext): CompiledQu
     hasRegex: tests.some(({ kind }) => kind === 'regex'),
     mayBeSlow: tests.length > maxQuickTerms || tests.some(canTakeLong),
   }
+}
+
+/** Returns the levels that the clauses about levels let through. Clauses with patterns are not tried: they may take any time. */
+export function shownLevels(node: QueryNode): Level[] {
+  const clauses = conjuncts(node).filter(clause => isAboutLevel(clause) && !testsOf(clause).some(canTakeLong))
+  const test = allOf(clauses.map(clause => compiled(clause, { mark: 0, nowMs: 0 })))
+  return levels.filter(level => test(new Candidate(unkeptEntry({ level }, ''), { level })))
 }
 
 function isAboutLevel(node: QueryNode): boolean {

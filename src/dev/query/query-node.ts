@@ -52,6 +52,12 @@ export type WildcardPart = { readonly literal: string } | '*' | '?'
 
 export const all: AllNode = { kind: 'all' }
 
+/** Returns the parts of a query that are joined by AND. */
+export function conjuncts(node: QueryNode): readonly Exclude<QueryNode, { kind: 'all' }>[] {
+  if (node.kind === 'all') return []
+  return node.kind === 'and' ? node.nodes.flatMap(conjuncts) : [node]
+}
+
 /** Why a text is no query. */
 export class QueryProblem extends Error {
   /** Offset in the text at which the problem was found. */

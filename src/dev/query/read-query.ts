@@ -1,4 +1,5 @@
-import type { QueryReading } from '../protocol.ts'
+import { levels, type QueryReading } from '../protocol.ts'
+import { shownLevels } from './compile-query.ts'
 import { all, type LogicalNode, type QueryNode, QueryProblem } from './query-node.ts'
 import { parseQuery } from './query-parser.ts'
 import { clauseLabel, queryText } from './query-text.ts'
@@ -41,6 +42,7 @@ export function readQuery(text: string, fields: KnownFields): ReadQuery {
       clauses: clausesOf(node, text),
       notes: notes.slice(0, maxListed),
       highlight: highlightOf(node),
+      levels: shownLevels(node),
     }
     if (parsed.isRewritten || isChanged) reading.readAs = queryText(node)
     const names = [...unknown, ...parsed.namesLikeFields.map(({ name }) => name)]
@@ -62,14 +64,9 @@ function asText(text: string, error: unknown): ReadQuery {
     clauses: phrase === '' ? [] : [{ text, read: queryText(node), ...place, label: `"${phrase}"` }],
     notes: [{ text: `Searched as text: ${reason}`, column }],
     highlight: [phrase],
+    levels: [...levels],
   }
   return { node, reading, isUnfinished: problem?.isUnfinished === true, unknown: [] }
-}
-
-/** Returns the parts of a query that are joined by AND. */
-export function conjuncts(node: QueryNode): readonly Exclude<QueryNode, { kind: 'all' }>[] {
-  if (node.kind === 'all') return []
-  return node.kind === 'and' ? node.nodes.flatMap(conjuncts) : [node]
 }
 
 function clausesOf(node: QueryNode, text: string): QueryReading['clauses'] {
