@@ -181,6 +181,19 @@ describe('no screen has a violation that axe knows, and none has a control beyon
   })
 })
 
+it('a window of 1280 by 900 with a zoom of 400 % still shows events and groups, and does not scroll sideways', async () => {
+  await using tab = await openTab(browser, dev, 'events?q=searched&group=0', { width: 320, height: 225 })
+  const { page } = tab
+  await openFilters(page)
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320)
+  await tab.press('Escape')
+  await page.locator('.row:visible .text').first().scrollIntoViewIfNeeded()
+  expect(await page.evaluate(`document.querySelector('#list').clientHeight`)).toBeGreaterThan(100)
+  await page.goto(`${dev.url}/dev/groups`)
+  await firstRow(page)
+  expect(await page.evaluate(`document.querySelector('.screen').clientHeight`)).toBeGreaterThan(100)
+})
+
 it('neither the list beside an open event nor the tables on a phone scroll sideways', async () => {
   await using tab = await openTab(browser, dev, 'events?q=level:error&group=0', { width: 1280 })
   const { page } = tab
