@@ -197,8 +197,8 @@ export function refusedAndKept(dataset: string, reason: string): WarningText {
   return [
     'LOGFERRY_REJECTED',
     `the service refused 1 event for dataset ${JSON.stringify(dataset)} (${reason}). The event is kept and sent again, because ` +
-      'the service has accepted no other event of this dataset since. Check the token, the dataset, and any proxy or ' +
-      'firewall on the way to the service.',
+      'the service has accepted no other event of this dataset since. Check baseUrl, the token, the dataset, and any ' +
+      'proxy or firewall on the way to the service.',
     `kept ${dataset}`,
   ]
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { askedTooOften, paceReason, paused } from '../../src/delivery/warnings.ts'
+import { askedTooOften, paceReason, paused, refusedAndKept } from '../../src/delivery/warnings.ts'
 
 it.each([
   [1, 'the license allows this process 1 request per second'],
@@ -21,4 +21,7 @@ it.each([
 it('a 400 to every event names baseUrl, because nginx answers so to plain HTTP on a port with TLS', () => {
   const [, message] = paused('checkout', 400, 'The plain HTTP request was sent to HTTPS port')
   expect(message).toContain('Check baseUrl, the form of the events, and any proxy or firewall')
+  expect(refusedAndKept('checkout', '400 The plain HTTP request was sent to HTTPS port')[1]).toContain(
+    'Check baseUrl, the token',
+  )
 })
