@@ -83,6 +83,37 @@ it('makes no request that OpenTelemetry traces, over a new connection or over a 
   }
 })
 
+it('makes no call to Redis that OpenTelemetry traces, even if Redis has not heard of the script', async () => {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  try {
+    await using shipping = await startShipping()
+    const suppressed: Record<string, boolean> = {}
+    const hear = async (call: string, answer: Error) => {
+      suppressed[call] = isTracingSuppressed(context.active())
+      throw answer
+    }
+    const redis = {
+      sendCommand: () => undefined,
+      evalSha: (_hash: string, { arguments: [, action] }: { arguments: string[] }) =>
+        hear(`evalSha ${action}`, new Error('NOSCRIPT No matching script')),
+      eval: (_script: string, { arguments: [, action] }: { arguments: string[] }) =>
+        hear(`eval ${action}`, new Error('LOADING')),
+    }
+    const { orgId, accessToken } = shipping.emulator
+    const shipper = shipping.ship({ limits: { orgId, accessToken, fleet: { redis } } })
+    shipper.ship({ n: 0 })
+    await shipper.close()
+    expect(suppressed).toEqual({
+      'evalSha renew': true,
+      'eval renew': true,
+      'evalSha leave': true,
+      'eval leave': true,
+    })
+  } finally {
+    context.disable()
+  }
+})
+
 it.each(['memory', 'disk'] as const)('keeps no request in memory, with durability %s', async durability => {
   await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-requests-'))
   await using shipping = await startShipping()

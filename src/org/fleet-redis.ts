@@ -1,3 +1,4 @@
+import { withoutTracing } from '../http/without-tracing.ts'
 import type { RedisClient } from '../options/redis-client.ts'
 import { fleetScript } from './fleet-script.ts'
 import { type Arc, wholeCircle } from './slots.ts'
@@ -176,9 +177,13 @@ export class Register {
     await this.#run(id, 'leave')
   }
 
+  /** Runs the script without a span: it is a call of this package, as its requests to the service are. */
+  #run(id: string, action: 'renew' | 'leave', ...report: string[]): Promise<unknown> {
+    return withoutTracing(() => this.#runScript([id, action, String(this.#leaseMs), ...report]))
+  }
+
   /** Runs the script by its hash. Sends the script itself, of some 36 KB, only if Redis does not have it. */
-  async #run(id: string, action: 'renew' | 'leave', ...report: string[]): Promise<unknown> {
-    const args = [id, action, String(this.#leaseMs), ...report]
+  async #runScript(args: string[]): Promise<unknown> {
     if (this.#hasHashes) {
       try {
         return await this.#runByHash(await fleetScriptHash(), args)
