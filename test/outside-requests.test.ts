@@ -77,7 +77,8 @@ it('makes no request that OpenTelemetry traces, over a new connection or over a 
       await vi.waitFor(() => expect(service.numbers()).toHaveLength(n + 1))
       await delay(20) // a connection that was just used is used again without a look at what it has received
     }
-    expect(suppressed.seen).toEqual([true, true, true])
+    expect(suppressed.seen.length).toBeGreaterThanOrEqual(3) // more if a kept connection had ended, and a request was made again
+    expect(new Set(suppressed.seen)).toEqual(new Set([true]))
   } finally {
     context.disable()
   }
