@@ -6,19 +6,22 @@ import { type Arc, wholeCircle } from './slots.ts'
 /** The report that a process sends about itself with each call. */
 export interface Report {
   /**
-   * Demand of the process, as parts of the limit. `needed` is enough to lose no event; `wanted` sends each event as
-   * soon as it is due.
+   * Demand of the process, in requests per second. `neededPerSecond` is enough to lose no event; `wantedPerSecond` sends
+   * each event as soon as it is due.
    */
-  readonly needed: number
-  readonly wanted: number
+  readonly neededPerSecond: number
+  readonly wantedPerSecond: number
   /** Arcs that the process holds. */
   readonly arcs: readonly Arc[]
   /** Number of places of the circle, as the last answer named it; 1 before the first answer. */
   readonly turns: number
   /** `bornMs` of the last answer; 0 before the first answer. */
   readonly bornMs: number
-  /** Limit that the process knows, in requests per second; 0 while it knows none. */
-  readonly limitPerSecond: number
+  /**
+   * Limit that the process knows, in requests per second; 0 if nothing is to be shared. While it is `undefined`, the limit
+   * counts that other processes have reported.
+   */
+  readonly limitPerSecond: number | undefined
   /** Limit that the headers of the answers to the process name, in requests per second. */
   readonly headerLimit: number | undefined
   /** Time since the last answer that named that limit, in milliseconds. */
@@ -117,14 +120,14 @@ export class Register {
 
   /** @throws Error if Redis cannot be asked, or if its answer is invalid */
   async renew(id: string, report: Report): Promise<Share> {
-    const { needed, wanted, arcs, limitPerSecond, headerLimit, license, licenseVersion, wouldRead, isGuest } = report
+    const { arcs, limitPerSecond, headerLimit, license, licenseVersion, wouldRead, isGuest } = report
     const answer = await this.#run(
       id,
       'renew',
-      decimal(needed),
-      decimal(wanted),
+      decimal(report.neededPerSecond),
+      decimal(report.wantedPerSecond),
       arcs.map(([from, to]) => `${from}-${to}`).join(' '),
-      decimal(limitPerSecond),
+      limitPerSecond === undefined ? '' : decimal(limitPerSecond),
       headerLimit !== undefined && isRate(headerLimit) ? decimal(headerLimit) : '',
       license !== undefined && license.length <= maxLicenseChars ? license : '',
       licenseVersion,

@@ -18,7 +18,7 @@ export const strideInTurns = 1
 export const fleetScript = `
 local members, state = KEYS[1], KEYS[2]
 local id, action, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local need, want, claims = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+local needPerSecond, wantPerSecond, claims = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local limit, header = tonumber(ARGV[7]), ARGV[8]
 local license, knownAt, reads, wantsGuest = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
 local rarePerSecond, isUrgent = tonumber(ARGV[13]), ARGV[14] == '1'
@@ -427,6 +427,7 @@ local names = {
   'bornMs', 'returnedMs', 'calledMs', 'surveyedMs', 'count', 'mode', 'level', 'free', 'lostMs', 'guestMs',
   'header', 'headerMs', 'raisedMs', 'licenseAt', 'reader', 'readerMs', 'turns',
   'lacking', 'reserve', 'pool', 'unlent', 'reservedMs', 'joins', 'joinsMs', 'growsMs', 'heardMs', 'settledMs', 'steadyMs', 'reserved',
+  'limit',
 }
 local values, s = redis.call('HMGET', state, unpack(names)), {}
 for i, name in ipairs(names) do if values[i] and values[i] ~= '' then s[name] = values[i] end end
@@ -446,6 +447,11 @@ local function set(name, value)
   changed[#changed + 1] = type(value) == 'number' and string.format('%.9g', value) or value
 end
 local function setMs(name, value) set(name, string.format('%.0f', value)) end
+
+-- A process that starts does not know the limit yet. By the limit that others have reported, its first answer has a slot.
+if limit and limit ~= number('limit') then set('limit', limit) end
+limit = limit or number('limit')
+local need, want = limit > 0 and needPerSecond / limit or 0, limit > 0 and wantPerSecond / limit or 0
 
 -- The clock of Redis was set back, or another server took over: times of the future would not pass for as long. The
 -- processes call again, as after Redis was away.

@@ -203,7 +203,8 @@ export class Fleet {
     })
     this.#setLease(oneAt(this.#startedMs + maxMs))
     this.#checkTimer = setInterval(() => this.#checkLease(), this.#leaseMs / 10).unref()
-    void this.#call()
+    // Not at once: the first report says whether events wait and whether the license is wanted, which is decided in this turn.
+    this.#callIn(0)
   }
 
   /** Leaves the fleet and returns the slots. The process must not use them any more. */
@@ -284,20 +285,20 @@ export class Fleet {
 
   #report(nowMs: number) {
     const { demand, isWaiting, namedHeaderLimit, rarePerSecond, requests } = this.#settings
-    const known = this.#limitPerSecond ?? 0
+    const known = this.#limitPerSecond
     const limit = known === Number.POSITIVE_INFINITY ? 0 : known // such a limit is not shared
     const hasRequested = requests() !== this.#requestsAtStart
     const isNew = nowMs - this.#startedMs < 2 * this.#leaseMs && !hasRequested
     const isSurprised = !this.#wasWaiting || isNew
     const named = namedHeaderLimit(nowMs)
-    const { needed, wanted } = limit > 0 ? demand(nowMs) : { needed: 0, wanted: 0 }
+    const { needed, wanted } = limit === 0 ? { needed: 0, wanted: 0 } : demand(nowMs)
     const hasToWait = isWaiting() && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)
-    const isRare = limit > 0 && wanted <= rarePerSecond
+    const isRare = limit !== undefined && limit > 0 && wanted <= rarePerSecond
     const isGuest = hasToWait && (isRare || isSurprised || this.#turns > 1) && this.#guestMs < nowMs
     this.#wasWaiting = isWaiting()
     return {
-      needed: limit > 0 ? needed / limit : 0,
-      wanted: limit > 0 ? wanted / limit : 0,
+      neededPerSecond: needed,
+      wantedPerSecond: wanted,
       arcs: this.#arcsToClaim,
       turns: this.#turns,
       bornMs: this.#share?.bornMs ?? 0,
@@ -349,8 +350,9 @@ export class Fleet {
   }
 
   /** Randomizes the delay until the next call. Processes that started together spread out when the delay grows. */
-  #renewInMs({ renewInMs }: Share, nowMs: number): number {
-    const isHolding = this.#limitPerSecond === undefined && nowMs < this.#firstSharedMs + licenseMs
+  #renewInMs({ renewInMs, licenseVersion }: Share, nowMs: number): number {
+    const isStored = licenseVersion !== '0' // the license, which this process is about to apply
+    const isHolding = this.#limitPerSecond === undefined && !isStored && nowMs < this.#firstSharedMs + licenseMs
     const nextMs = isHolding ? Math.min(whileHoldingMs, renewInMs) : renewInMs
     const [min, max] = nextMs > this.#lastRenewInMs ? [0.2, 1] : [0.8, 1.2]
     this.#lastRenewInMs = nextMs

@@ -14,7 +14,7 @@ import type { Lease } from '../../src/delivery/rate-limiter.ts'
 import type { RedisClient } from '../../src/options/redis-client.ts'
 import { Fleet } from '../../src/org/fleet.ts'
 import { Register, type Report, type Share } from '../../src/org/fleet-redis.ts'
-import { Slots, wholeCircle } from '../../src/org/slots.ts'
+import { partOf, Slots, wholeCircle } from '../../src/org/slots.ts'
 import { runScript } from '../support/run-script.ts'
 import { canRun } from '../support/run-sync.ts'
 import { startShipping } from '../support/shipping.ts'
@@ -26,8 +26,8 @@ if (!isInstalled) console.warn('skipped: no redis-server here; install it with: 
 const leaseMs = 500
 /** A process that reports nothing, and asks for nothing. */
 const nothing: Report = {
-  needed: 0,
-  wanted: 0,
+  neededPerSecond: 0,
+  wantedPerSecond: 0,
   arcs: [],
   turns: 1,
   bornMs: 0,
@@ -137,7 +137,13 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
   it.each([0, 1])('a process gets its own share and the reports of others (client %d)', async index => {
     const { name, client } = clients[index] as (typeof clients)[0]
     const register = new Register(client, `told to ${name}`, leaseMs)
-    const first = await register.renew('a', { ...nothing, needed: 1, wanted: 1, license: '{"é":1}', headerLimit: 12.5 })
+    const first = await register.renew('a', {
+      ...nothing,
+      neededPerSecond: 1,
+      wantedPerSecond: 1,
+      license: '{"é":1}',
+      headerLimit: 12.5,
+    })
     expect(Math.abs(first.nowMs - Date.now())).toBeLessThan(leaseMs)
     expect(first.arcs).toHaveLength(1)
     expect(first).toMatchObject({ headerLimit: 12.5, license: '{"é":1}', mayRead: false, guestMs: undefined })
@@ -170,10 +176,11 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     'steadyMs',
     'reserved',
     'header',
+    'limit',
     'licenseAt',
   ])('a %s in Redis that is no number is no reason to refuse calls', async name => {
     const register = new Register(ioredis, `no number ${name}`, leaseMs)
-    const report = { ...nothing, wanted: 0.1, limitPerSecond: 1, isGuest: true }
+    const report = { ...nothing, wantedPerSecond: 0.1, limitPerSecond: 1, isGuest: true }
     await register.renew('a', report)
     await ioredis.hset(`{logferry:fleet:no number ${name}}:state`, name, 'x')
     expect((await register.renew('b', report)).renewInMs).toBeGreaterThan(0)
@@ -183,8 +190,8 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     'a %s in Redis that is far too large keeps no process from its requests',
     async name => {
       const register = new Register(ioredis, `far too large ${name}`, leaseMs)
-      const rare = { ...nothing, wanted: 0.001, limitPerSecond: 100, isGuest: true }
-      const busy = { ...nothing, needed: 1, wanted: 1, limitPerSecond: 100 }
+      const rare = { ...nothing, wantedPerSecond: 0.1, limitPerSecond: 100, isGuest: true }
+      const busy = { ...nothing, neededPerSecond: 100, wantedPerSecond: 100, limitPerSecond: 100 }
       await register.renew('busy', busy)
       await ioredis.hset(`{logferry:fleet:far too large ${name}}:state`, name, '1e15')
       let share = await register.renew('rare', rare)
@@ -210,7 +217,7 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     'steadyMs',
   ])('a %s in Redis of the future keeps no process from its share', async name => {
     const register = new Register(ioredis, `future ${name}`, leaseMs)
-    const busy = { ...nothing, needed: 1, wanted: 1, limitPerSecond: 100 }
+    const busy = { ...nothing, neededPerSecond: 100, wantedPerSecond: 100, limitPerSecond: 100 }
     await register.renew('a', busy)
     await ioredis.hset(`{logferry:fleet:future ${name}}:state`, name, String(Date.now() + 1e9))
     await vi.waitFor(async () => {
@@ -219,6 +226,28 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
       expect(lengthOf(arcs) / (lengthOf(arcs) + lengthOf(others))).toBeGreaterThan(0.3)
     }, 5000)
   })
+
+  it('a process that does not know the limit yet gets a slot by the limit that another one reports', async () => {
+    const register = new Register(ioredis, 'limit of another', 5000)
+    await register.renew('a', { ...nothing, wantedPerSecond: 100, limitPerSecond: 100 })
+    const starting = { ...nothing, wantedPerSecond: 1, limitPerSecond: undefined, isGuest: true, isUrgent: true }
+    const share = await register.renew('b', starting)
+    expect(new Slots(share, 100, share.nowMs).nextMs(0)).toBeLessThan(1500)
+  })
+
+  it.each(['x', 'nan', 'inf', '-inf', '-1', '0', '1e-300', '1e300', '1e999', '100001'])(
+    'a limit of %s in Redis, which no process has reported, gives no process a share that cannot be',
+    async wrong => {
+      const register = new Register(ioredis, `a limit of ${wrong}`, leaseMs)
+      await register.renew('a', { ...nothing, wantedPerSecond: 1, limitPerSecond: 5 })
+      await ioredis.hset(`{logferry:fleet:a limit of ${wrong}}:state`, 'limit', wrong)
+      const starting = { ...nothing, wantedPerSecond: 1, limitPerSecond: undefined, isGuest: true, isUrgent: true }
+      const share = await register.renew('b', starting)
+      expect(partOf(share.arcs)).toBeLessThanOrEqual(1)
+      await register.renew('a', { ...nothing, wantedPerSecond: 1, limitPerSecond: 5 })
+      expect(await ioredis.hget(`{logferry:fleet:a limit of ${wrong}}:state`, 'limit')).toBe('5')
+    },
+  )
 
   it('two keys with the id of the organization are used, and expire', async () => {
     const register = new Register(ioredis, 'org', leaseMs)
@@ -238,10 +267,10 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     onTestFinished(() => client.disconnect())
     const register = new Register(client, 'org of a user', leaseMs)
     await ioredis.script('FLUSH')
-    expect((await register.renew('a', { ...nothing, wanted: 1, limitPerSecond: 5, license: '{}' })).arcs).toHaveLength(
-      1,
-    )
-    expect((await register.renew('b', { ...nothing, wanted: 1, limitPerSecond: 5 })).license).toBe('{}')
+    expect(
+      (await register.renew('a', { ...nothing, wantedPerSecond: 5, limitPerSecond: 5, license: '{}' })).arcs,
+    ).toHaveLength(1)
+    expect((await register.renew('b', { ...nothing, wantedPerSecond: 5, limitPerSecond: 5 })).license).toBe('{}')
     await register.leave('a')
     const granted = rules.filter(rule => /^\+/.test(rule))
     for (const rule of granted) {
@@ -255,7 +284,7 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
 
   it.each([20, 30, 60])('where each of %d has its turn, no two have the same slot', async processes => {
     const register = new Register(ioredis, `${processes} in turns`, 5000)
-    const report = { ...nothing, wanted: 1, limitPerSecond: 5 }
+    const report = { ...nothing, wantedPerSecond: 5, limitPerSecond: 5 }
     const ids = Array.from({ length: processes }, (_, n) => `p${n}`)
     // All calls are made within a moment, on a busy machine as well: free places change hands from second to second. At the
     // second call, each knows how many have joined.
@@ -276,7 +305,7 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
   it('slots of the distant future that were promised keep no process from its turns', async () => {
     const key = 'promised in the future'
     const register = new Register(ioredis, key, 5000)
-    const report = { ...nothing, wanted: 1, limitPerSecond: 5, isGuest: true, isUrgent: true }
+    const report = { ...nothing, wantedPerSecond: 5, limitPerSecond: 5, isGuest: true, isUrgent: true }
     const ids = Array.from({ length: 20 }, (_, n) => `p${n}`)
     await Promise.all(ids.map(id => register.renew(id, report)))
     const promised = Array.from({ length: 128 }, (_, n) => `${Date.now() + 1e9}-${n * 2 ** 25}`)
@@ -288,7 +317,7 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
 
   it('each free place is spare for one process, while Redis is away', async () => {
     const register = new Register(ioredis, 'spare places', 5000)
-    const report = { ...nothing, wanted: 1, limitPerSecond: 5 }
+    const report = { ...nothing, wantedPerSecond: 5, limitPerSecond: 5 }
     const ids = Array.from({ length: 20 }, (_, n) => `p${n}`)
     let shares: Share[] = []
     for (let call = 0; call < 3; call++) {
@@ -305,7 +334,7 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     'a limit of %d requests per second does not keep Redis busy',
     async limitPerSecond => {
       const register = new Register(ioredis, `a limit of ${limitPerSecond}`, 5000)
-      const report = { ...nothing, wanted: 1, limitPerSecond, isGuest: true, isUrgent: true }
+      const report = { ...nothing, wantedPerSecond: limitPerSecond, limitPerSecond, isGuest: true, isUrgent: true }
       for (let call = 0; call < 3; call++) await register.renew('p', report)
       expect(await ioredis.ping()).toBe('PONG')
     },
@@ -314,7 +343,7 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
 
   it('a number of processes that something has overwritten does not keep Redis busy', async () => {
     const register = new Register(ioredis, 'too many', 5000)
-    const report = { ...nothing, wanted: 1, limitPerSecond: 5 }
+    const report = { ...nothing, wantedPerSecond: 5, limitPerSecond: 5 }
     await register.renew('p', report)
     await ioredis.config('SET', 'slowlog-log-slower-than', 100_000) // microseconds
     await ioredis.slowlog('RESET')
@@ -326,7 +355,7 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
 
   it('the places are few again when there are few processes for them', async () => {
     const register = new Register(ioredis, 'too many turns', 5000)
-    const report = { ...nothing, wanted: 1, limitPerSecond: 5 }
+    const report = { ...nothing, wantedPerSecond: 5, limitPerSecond: 5 }
     let shares: Share[] = []
     const renewAll = async () => {
       const renewals = Array.from({ length: 20 }, (_, n) => ({ ...report, arcs: shares[n]?.arcs ?? [] }))

@@ -29,8 +29,8 @@ afterEach(() => {
 
 /** The report of a process that would use the limit of 10 per second alone, and asks for a request besides its slots. */
 const busy: Report = {
-  needed: 1,
-  wanted: 1,
+  neededPerSecond: 10,
+  wantedPerSecond: 10,
   arcs: [],
   turns: 1,
   bornMs: 0,
@@ -620,6 +620,32 @@ describe('the license', () => {
     expect(await later).toBe('{} 1')
   })
 
+  it('comes with the first answer of Redis to a process that joins, and a slot with it, if others know the limit', async () => {
+    const others = Array.from({ length: 20 }, (_, i) => join(i))
+    const got = others[0]?.fleet.license.get(async () => '{}', 60_000)
+    await clock.runUntil(20_000, true)
+    await got
+    let calls = 0
+    const counted: IoredisClient = {
+      call: () => redis.call(),
+      eval(...given) {
+        calls++
+        return redis.eval(...given)
+      },
+    }
+    const member = join(99, { limitPerSecond: undefined, wanted: 1 }, counted)
+    const applied = member.fleet.license
+      .get(() => Promise.reject(new Error('read')), 60_000)
+      .then(() => {
+        member.limitPerSecond = 10
+        member.fleet.apply()
+      })
+    await clock.runUntil(20_050, true)
+    await applied
+    expect(calls).toBe(1)
+    expect(slotsOf(member, 1500)).not.toEqual([])
+  })
+
   it('is read again by one process when it is outdated', async () => {
     const members = [join(), join(2)]
     const reads = read('{}')
@@ -890,8 +916,8 @@ describe('an impossible answer of Redis', () => {
   ])('tells that processes have turns, also in integers that a client returns as %s', async (_, given) => {
     const answer = [1.8e12, 1000, strideInTurns, 0, '', 0, '', 0, `0-${wholeCircle / 2}`, '', 64, 1.8e12, 1.7e12]
     const report = {
-      needed: 0,
-      wanted: 0,
+      neededPerSecond: 0,
+      wantedPerSecond: 0,
       arcs: [],
       turns: 1,
       bornMs: 0,
