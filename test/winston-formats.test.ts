@@ -136,6 +136,14 @@ describe('data that a format removes from an Error', () => {
     expect(event).not.toHaveProperty(name)
   })
 
+  it('is not shipped: a cause that is masked where format.metadata() has moved it', async () => {
+    const mask = winston.format(info => Object.assign(info, { metadata: { cause: '***' } }))
+    const format = combine(errors({ stack: true, cause: true }), metadata(), mask())
+    const event = await arrived(format, logger => logger.error(failure()))
+    expect(event).toMatchObject({ name: 'TypeError', message: 'boom', metadata: { cause: '***' } })
+    expect(event).not.toHaveProperty('cause')
+  })
+
   it('is not restored from another Error that the logger handles', async () => {
     await using shipping = await startShipping()
     const transport = new LogferryTransport({ shipper: shipping.ship() })

@@ -1,4 +1,5 @@
 import { isError } from './error-fields.ts'
+import { movedGroups } from './moved-groups.ts'
 import { type Info, loggedLevel } from './winston-info.ts'
 
 // This file restores the parts of an Error, logged in place of an info, that Winston's formats and child loggers lose.
@@ -30,15 +31,18 @@ export function errorBehind(info: Info, logged: unknown): Error | undefined {
  *
  * - A stack that a format has left out stays out: `format.errors()` leaves the stack out by default. Other fields that
  *   a format has left out stay out, too. So does a message or a cause that a format has set to `undefined`.
+ * - A field that `format.metadata()` has moved into a group is not missing: a format may have masked it there.
  * - A cause and the errors of an aggregate keep only the fields that describe them, because no format has seen them.
  */
 export function lostFields(info: Info, error: Error): Info {
   const lost: Info = {}
-  if (!Object.hasOwn(info, 'message')) lost.message = error.message
+  const places = [info, ...movedGroups(info, error).map(group => info[group] as Info)]
+  const isMissing = (name: string) => places.every(place => !Object.hasOwn(place, name))
+  if (isMissing('message')) lost.message = error.message
   if (info.name === undefined) lost.name = error.name
-  if (error.cause !== undefined && !Object.hasOwn(info, 'cause')) lost.cause = described(error.cause, maxCauses)
+  if (error.cause !== undefined && isMissing('cause')) lost.cause = described(error.cause, maxCauses)
   const { errors } = error as { errors?: unknown }
-  if (Array.isArray(errors) && !Object.hasOwn(info, 'errors')) {
+  if (Array.isArray(errors) && isMissing('errors')) {
     lost.errors = errors.slice(0, maxErrors).map(each => described(each, maxCauses))
   }
   return lost
