@@ -30,6 +30,7 @@ import { OpenCallbacks, once } from './shipper/open-callbacks.ts'
 import type { Shipper } from './shipper/shipper.ts'
 import { namedOptions, type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
 import { kindOfValue } from './text/kind-of-value.ts'
+import { queueMicrotask } from './time.ts'
 
 /** Severity of an info that cannot be read: info. */
 const usualSeverity = 2
@@ -117,6 +118,15 @@ export class LogferryTransport extends TransportStream {
     this.#waiting.push({ name, listener })
     if (name === 'error') this.off('newListener', this.#noteWaiting)
   }
+  /**
+   * Tells Winston of the delivery of an uncaught error that has not come, or cannot be told from others: the logger is
+   * silent, or its format has dropped the error, or has moved what marks it, as `format.metadata()` does.
+   */
+  readonly #answerUnmarked = (): void => {
+    // From the handlers of a logger that is behind, from a corked stream or a subclass, the error may still come.
+    const isCertain = this.#loggers.length > 0 && this.writableLength === 0 && this.log === ownLog
+    if (this.#waiting.length > 0 && isCertain && !this.#lateInfos.isLate()) this.#deliverCaught()
+  }
   /** The infos that loggers keep back for other transports. The end of the process does not wait for these transports. */
   readonly #lateInfos: LateSource = {
     isLate: () => this.#loggers.some(logger => keptCount(logger) > 0),
@@ -165,6 +175,7 @@ export class LogferryTransport extends TransportStream {
   set _ending(hasCaught: boolean) {
     this.#hasCaught = hasCaught
     this.on('newListener', this.#noteWaiting)
+    queueMicrotask(this.#answerUnmarked) // Winston logs the error within the same call
   }
 
   /**
@@ -531,12 +542,16 @@ export class LogferryTransport extends TransportStream {
     this.#warn({ code, message, suppressed: 0 })
   }
 
+  #deliverUncaught(info: Info): void {
+    this.#lastUncaught = info.trace
+    this.#deliverCaught()
+  }
+
   /**
    * Delivers an uncaught error, and tells Winston, which then ends the process, or does so after three seconds. Winston waits
    * for 'finish'. Its listeners are called without that event, which would remove the transport from its loggers.
    */
-  #deliverUncaught(info: Info): void {
-    this.#lastUncaught = info.trace
+  #deliverCaught(): void {
     const waiting = this.#waiting.splice(0)
     void allDelivered(this.#flushInBackground()).then(() => {
       for (const { name, listener } of waiting) this.off(name, listener)

@@ -226,6 +226,37 @@ describe('an uncaught exception that Winston handles', () => {
     expect(ms).toBeLessThan(3000) // Winston itself waits as long for a transport
   })
 
+  it.each([
+    ['drops the error', 'format: { transform: info => !info.exception && info }', []],
+    ['moves what marks the error', 'format: winston.format.metadata()', [{ metadata: { exception: true } }]],
+  ])('ends the process without delay if the format of the logger %s', async (_, option, expected) => {
+    const { code, ms, events } = await run(`${winstonLogger('handleExceptions: true', option)}
+      setTimeout(() => { throw new Error('boom') })`)
+    expect([code, events]).toMatchObject([1, expected])
+    expect(ms).toBeLessThan(3000)
+  })
+
+  it('ends the process without delay if the logger is silent', async () => {
+    const { code, ms, events } = await run(`${winstonLogger('handleExceptions: true', 'silent: true')}
+      setTimeout(() => { throw new Error('boom') })`)
+    expect([code, events]).toEqual([1, []])
+    expect(ms).toBeLessThan(3000)
+  })
+
+  it.each([
+    [
+      'a subclass passes it on later',
+      'const { log } = transport; transport.log = (...args) => later(() => log.apply(transport, args))',
+    ],
+    ['the transport is corked', 'transport.cork(); later(() => transport.uncork())'],
+  ])('is delivered if %s', async (_, delays) => {
+    const { code, events } = await run(`${winstonLogger('handleExceptions: true')}
+      const later = pass => void setTimeout(pass, 200)
+      ${delays}
+      setTimeout(() => { throw new Error('boom') })`)
+    expect([code, events]).toMatchObject([1, [{ exception: true }]])
+  })
+
   it('is delivered if the logger has no level `error`', async () => {
     const { code, events } =
       await run(`${winstonLogger('handleExceptions: true', 'levels: { low: 0, high: 1 }, level: "high"')}
