@@ -76,6 +76,18 @@ describe.each(Object.entries(formats))('with %s', (name, format) => {
     })
   })
 
+  it('both errors of a SuppressedError arrive', async () => {
+    const suppressed = () => new SuppressedError(failure(), new RangeError('root'), 'both')
+    const event = await arrived(format, logger => logger.error(suppressed()))
+    expect(event).toMatchObject({
+      name: 'SuppressedError',
+      error: { name: 'TypeError', message: 'boom', cause },
+      suppressed: { name: 'RangeError', message: 'root' },
+    })
+    const beside = await arrived(format, logger => logger.error('context', suppressed()))
+    expect(beside.error).toMatchObject({ message: 'both', error: { message: 'boom' }, suppressed: { message: 'root' } })
+  })
+
   it('an Error in a field arrives whole', async () => {
     const event = await arrived(format, logger => logger.error('context', { err: failure() }))
     const told = { ...(event.metadata as object | undefined), ...event }

@@ -36,7 +36,7 @@ export function isError(value: unknown): value is Error {
 }
 
 /**
- * Returns the fields that describe an Error, then the fields put on it, then its causes. The name, the message and the
+ * Returns the fields that describe an Error, then the fields put on it, then the errors behind it. The name, the message and the
  * stack are not enumerable, so an Error would otherwise become `{}`.
  *
  * If the Error has a `toJSON`, the result of that method replaces the fields put on the Error. The own fields of an
@@ -65,13 +65,21 @@ export function errorFields(error: object): ErrorFields {
     result === undefined
       ? considered
       : [...resultNames.slice(0, maxAdded), ...sparingly(() => considered.filter(isSmall))]
-  const names = [...new Set(['name', 'message', 'stack', 'code', ...added, 'cause', 'errors'])]
+  const names = [
+    ...new Set(['name', 'message', 'stack', 'code', ...added, 'cause', 'errors', ...suppressedFields(source)]),
+  ]
   return {
     names,
     total: names.length + unread + Math.max(own.length - maxAdded, 0) + Math.max(resultNames.length - maxAdded, 0),
     units: (own.length + resultNames.length) / namesPerUnit + characters / charactersPerUnit,
     read: name => (result !== undefined && Object.hasOwn(result, name) ? result[name] : propertyOf(source, name)),
   }
+}
+
+/** Returns the names of the two errors of a SuppressedError, as `using` throws it. Like a cause, they are not enumerable. */
+export function suppressedFields(error: object): string[] {
+  const isSuppressed = Object.getOwnPropertyDescriptor(error, 'suppressed')?.enumerable === false
+  return isSuppressed ? ['error', 'suppressed'] : []
 }
 
 function fieldsOfToJson(error: Record<string, unknown>): Record<string, unknown> | undefined {

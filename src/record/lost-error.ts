@@ -1,4 +1,4 @@
-import { isError } from './error-fields.ts'
+import { isError, suppressedFields } from './error-fields.ts'
 import { movedGroups } from './moved-groups.ts'
 import { type Info, loggedLevel } from './winston-info.ts'
 
@@ -45,6 +45,8 @@ export function lostFields(info: Info, error: Error): Info {
   if (Array.isArray(errors) && isMissing('errors')) {
     lost.errors = errors.slice(0, maxErrors).map(each => described(each, maxCauses))
   }
+  for (const name of suppressedFields(error).filter(isMissing))
+    lost[name] = described((error as never)[name], maxCauses)
   return lost
 }
 
