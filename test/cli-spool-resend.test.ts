@@ -4,11 +4,13 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Emulator, startEmulator } from '../src/emulator.ts'
 import { DeadLetters } from '../src/spool/dead-letters.ts'
+import { startFaultServer, type WireRequest } from './support/fault-server.ts'
 import { unprintable } from './support/hostile-text.ts'
 import { logferryInTurn, startLogferry } from './support/logferry.ts'
 import { mounted } from './support/mounted.ts'
 import { mustRunSync } from './support/run-sync.ts'
 import { environmentFor, makeSpool } from './support/spool-of-test.ts'
+import { until } from './support/until.ts'
 
 interface Letter {
   readonly dataset: string
@@ -198,6 +200,39 @@ describe.concurrent('logferry spool resend-rejected', () => {
     expect(await resend(spool.directory, emulator)).toMatchObject({ code: 0, stdout: 'Delivered: 1 event\n' })
     expect(numbers(emulator)).toEqual([1, 2, 3])
     expect(spool.files()).toEqual([])
+  })
+
+  it('keeps each event once if one new reason cannot be written, and a later one can', async () => {
+    using spool = makeSpool()
+    leaveRefused(spool.directory, [1, 2], n => `d${n}`)
+    const path = join(spool.directory, 'rejected.ndjson')
+    const refuse = (request: WireRequest): void => {
+      const failures = request.lines().map(line => ({ timestamp: JSON.parse(line)._time, error: 'still not' }))
+      request.answer('200 OK', JSON.stringify({ ingested: 0, failed: failures.length, failures }))
+    }
+    let second: WireRequest | undefined
+    await using service = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (request.head.includes('/d2/')) second = request
+      else {
+        fs.mkdirSync(path) // in the way of the file
+        refuse(request)
+      }
+    })
+    await using running = startLogferry(
+      ['spool', 'resend-rejected', spool.directory],
+      environmentFor({ url: service.url, token: 'token' }),
+    )
+    await running.until(/refused 1 event for dataset "d1".*Delivered so far/s) // by then, the new reason was to be written
+    await until(() => second !== undefined, 'the second event arrives')
+    fs.rmdirSync(path)
+    refuse(second as unknown as WireRequest)
+    expect(await running.end()).toBe(1)
+    const left = letters(spool.directory).map(({ event, reason }) => [event.n, reason])
+    expect(left.sort()).toEqual([
+      [1, 'no'],
+      [2, 'still not'],
+    ])
   })
 
   it('sends nothing, and moves nothing, if the disk is full', async ({ skip }) => {

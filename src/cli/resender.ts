@@ -40,17 +40,13 @@ export class Resender {
   readonly #deps: ResenderDeps
   readonly #datasets = new WeakMap<object, string>()
   readonly #deadLetters: DeadLetters
-  /** True once a refusal could not be written. From then on, the letters stay as they are. */
-  #cannotWrite = false
   #rewritten = 0
 
   constructor(deps: ResenderDeps) {
     this.#deps = deps
-    const onTrouble = (): void => {
-      this.#cannotWrite = true
-    }
-    // No new file is begun, as it would take the place of one with refusals that this run has written.
-    this.#deadLetters = new DeadLetters(deps.directory, onTrouble, Number.POSITIVE_INFINITY)
+    // No new file is begun, as it would take the place of one with refusals that this run has written. A letter whose refusal
+    // cannot be written stays as it is.
+    this.#deadLetters = new DeadLetters(deps.directory, () => {}, Number.POSITIVE_INFINITY)
   }
 
   /** Number of events that are in `rejected.ndjson` with a new reason. */
@@ -135,8 +131,8 @@ export class Resender {
     const { status, serviceReason: reason = letter.reason } = error
     if (status === letter.status && reason === letter.reason) return
     const { dataset, event } = letter
-    this.#deadLetters.write([{ dataset, json: JSON.stringify(event), status, reason }], new SystemDate(systemTimeMs()))
-    if (this.#cannotWrite) return
+    const rewritten = { dataset, json: JSON.stringify(event), status, reason }
+    if (this.#deadLetters.write([rewritten], new SystemDate(systemTimeMs())) === 0) return
     letters.settle(letter)
     this.#rewritten++
   }
