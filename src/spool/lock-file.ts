@@ -1,10 +1,11 @@
 import { isOurs, UnsafePath } from '../files/private-directory.ts'
 import { ownProperties } from '../own-properties.ts'
-import { fs, identityIn, identityOf, noFollow, ownerOnly } from './node-fs.ts'
+import { fs, identityIn, identityOf, noFollow, ownerOnly, statOf } from './node-fs.ts'
 
 const { constants } = fs
 const sqliteBusy = 5
 const sqliteIoError = 10
+const sqliteDamaged = 11
 const sqliteCannotOpen = 14
 const sqliteNoDatabase = 26
 /** SQLite opens no file whose path, with links resolved, is longer. */
@@ -60,9 +61,12 @@ export class LockFile {
         throw Object.assign(error as Error, { code: 'ENAMETOOLONG', syscall: 'lock' })
       if (errcode === sqliteBusy || errcode === sqliteCannotOpen) return undefined
       // The extended codes of an error have that of the error in their last byte.
-      if (((errcode ?? 0) & 0xff) === sqliteIoError)
+      const kind = (errcode ?? 0) & 0xff
+      const isDamaged = kind === sqliteNoDatabase || kind === sqliteDamaged
+      // SQLite may also report a failed read as damage, even of an empty file.
+      if (kind === sqliteIoError || (isDamaged && statOf(path)?.bytes === 0))
         throw Object.assign(error as Error, { code: 'EIO', syscall: 'lock' })
-      if (errcode !== sqliteNoDatabase) throw error
+      if (!isDamaged) throw error
       // Another program wrote to the file, and SQLite takes it for a damaged database. Removing the file could take the
       // lock from another adopter, so the file is emptied.
       fs.closeSync(fs.openSync(path, constants.O_WRONLY | constants.O_TRUNC | noFollow))

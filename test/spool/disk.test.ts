@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -36,6 +37,14 @@ async function adopt(path: string): Promise<boolean> {
   const claimed = await disk.adopt(path)
   claims.push(claimed)
   return claimed !== undefined
+}
+
+/** As a copy leaves a database that breaks off. */
+function writePartOfDatabase(path: string): void {
+  const database = new DatabaseSync(path)
+  database.exec('CREATE TABLE events (event)')
+  database.close()
+  fs.truncateSync(path, fs.statSync(path).size / 2)
 }
 
 function made(name: string): string {
@@ -256,6 +265,7 @@ describe('a claim', () => {
     ['garbage', (lock: string) => fs.writeFileSync(lock, 'this is no database, but something else '.repeat(30))],
     ['zeros', (lock: string) => fs.writeFileSync(lock, Buffer.alloc(5000))],
     ['the start of a database', (lock: string) => fs.writeFileSync(lock, 'SQLite format 3\0')],
+    ['a part of a database', writePartOfDatabase],
     ['nothing', (lock: string) => fs.writeFileSync(lock, '')],
   ])('is granted, and exclusive, if the lock file contains %s', (_, spoil) => {
     const directory = made('directory')
