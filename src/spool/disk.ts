@@ -6,6 +6,7 @@ import { builtinModule } from '../node-version.ts'
 import { isOutOfDescriptors } from '../text/out-of-descriptors.ts'
 import { adopt, type Claim, claim, removeDirectory } from './claim.ts'
 import { fs, identityIn, noFollow, nonBlocking, ownerOnly, statOf } from './node-fs.ts'
+import { maxSegmentBytes } from './segment-format.ts'
 
 /** The file system operations of the spool. Each one throws as `node:fs` does. */
 export interface Disk {
@@ -37,7 +38,10 @@ export interface Disk {
   close(file: number): void
   /** Resolves when a power failure can no longer lose the bytes written. */
   sync(path: string): Promise<void>
-  /** Reads a file: into `scratch`, of which the result is then a part, if the file fits. */
+  /**
+   * Reads a file: into `scratch`, of which the result is then a part, if the file fits. A file larger than `maxSegmentBytes` is
+   * an error with the code of `readFile`.
+   */
   read(path: string, scratch?: Buffer): Promise<Buffer>
   /** Reads in one call, for when the event loop has stopped. */
   readNow(path: string): Buffer
@@ -83,7 +87,6 @@ const { constants } = fs
 const { promisify } = builtinModule('node:util')
 const datasync = promisify(fs.fdatasync)
 const readPart = promisify(fs.read)
-const readAll = promisify(fs.readFile)
 /** Number of files examined in one turn of the event loop. */
 const listedAtOnce = 128
 
@@ -148,14 +151,17 @@ export const nodeDisk: Disk = {
     const file = openNow(path, constants.O_RDONLY)
     try {
       const { size } = fs.fstatSync(file)
-      if (scratch === undefined || size > scratch.length) return await readAll(file)
+      if (size > maxSegmentBytes)
+        throw Object.assign(new Error('the file is too large'), { code: 'ERR_FS_FILE_TOO_LARGE' })
+      const buffer = scratch !== undefined && size <= scratch.length ? scratch : Buffer.allocUnsafeSlow(size)
+      // Not by `readFile`: given a descriptor, it takes a failed read for the end of the file.
       let end = 0
       while (end < size) {
-        const { bytesRead } = await readPart(file, scratch, end, size - end, null)
+        const { bytesRead } = await readPart(file, buffer, end, size - end, null)
         if (bytesRead === 0) break // the file has become shorter
         end += bytesRead
       }
-      return scratch.subarray(0, end)
+      return buffer.subarray(0, end)
     } finally {
       fs.closeSync(file)
     }

@@ -171,6 +171,13 @@ describe('scenario 33: files and directories', () => {
     expect(fs.readdirSync('/proc/self/fd').length).toBeLessThanOrEqual(before + 5)
   })
 
+  it('that cannot be read are not taken for empty ones', async () => {
+    const directory = made('directory') // is opened as a file is, but each read of it fails
+    write(join(directory, 'a.segment'), 'text')
+    await expect(disk.read(directory)).rejects.toThrow(/EISDIR/)
+    await expect(disk.read(directory, Buffer.alloc(65_536))).rejects.toThrow(/EISDIR/)
+  })
+
   it('that are links are neither listed, nor read, nor written', async () => {
     const target = join(root, 'target')
     fs.writeFileSync(target, 'private')
