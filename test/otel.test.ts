@@ -475,6 +475,30 @@ describe('the processor', () => {
     expect(shipper.stats()).toMatchObject({ delivered: 1, cut: 1 })
   })
 
+  it('names the size of a whole record that is cut, also if the record waits for its resource', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ maxEventBytes: 10_000 })
+    const detecting = resourceFromAttributes({
+      'process.command_args': range(8).map(n => `${'x'.repeat(100)}${n}`),
+      'host.id': setImmediate('h-1'),
+    })
+    const provider = new LoggerProvider({
+      resource: detecting,
+      processors: [new LogferryLogRecordProcessor({ shipper })],
+    })
+    const logger = provider.getLogger('x')
+    logger.emit({ body: 'y'.repeat(50_000) })
+    await provider.forceFlush()
+    logger.emit({ body: 'y'.repeat(50_000) })
+    await provider.shutdown()
+    const events = shipping.emulator.events('d')
+    expect(events.map(({ logferry }) => logferry)).toEqual(Array(2).fill({ cut: true, original_bytes: 50_029 }))
+    for (const { message } of events) {
+      const [, start, missing] = /^(y+)\.{3} \[(\d+) more characters\]$/.exec(String(message)) ?? []
+      expect(Number(start?.length) + Number(missing)).toBe(50_000)
+    }
+  })
+
   it('can belong to the global provider', async () => {
     await using shipping = await startShipping()
     const provider = new LoggerProvider({ processors: [new LogferryLogRecordProcessor({ shipper: shipping.ship() })] })

@@ -45,7 +45,7 @@ interface Member {
  * `kept` after all others.
  *
  * The mark has `original_bytes` only if the size is known exactly. An event that is not whole has lost members already, so
- * its original size is unknown.
+ * its original size is unknown. An event that was cut before keeps the size of its first mark.
  */
 export function cutToFit(
   { fields: event, isWhole }: PlainCopy,
@@ -56,7 +56,7 @@ export function cutToFit(
   const { members, bytes } = membersOf(event, sizes)
   if (isWhole && bytes <= maxBytes) return event
   const mark: PlainObject = { cut: true }
-  if (isWhole && sizes.areExact) mark.original_bytes = bytes
+  if (isWhole && sizes.areExact && !isMarkedAsCut(event)) mark.original_bytes = bytes
   const own = members.find(({ name }) => name === 'logferry')
   const root = { logferry: { ...ownGroup(own, Math.max(maxBytes / 4, minOwnBytes), sizes), ...mark } }
   const others = own === undefined ? members : members.filter(member => member !== own)

@@ -56,15 +56,21 @@ export function maxJsonBytes(units: number): number {
 /** Bytes of the quotes, and of `... [3999000 more characters]` for the longest possible text. */
 const quotesAndMarkBytes = 36
 
+/** The mark of a text that was cut before. A number with more digits is none that `cutText` has written. */
+const cutMark = /\.\.\. \[(\d{1,10}) more characters\]$/
+
 /**
  * Cuts a text to `maxBytes` of JSON, 36 or more. Returns the start of the text, which never ends within a surrogate
- * pair, and the number of missing characters. Returns a text that fits unchanged.
+ * pair, and the number of missing characters, including those of a cut before. Returns a text that fits unchanged.
  */
 export function cutText(text: string, maxBytes: number): string {
   const length = unitsWithin(text, maxBytes - quotesAndMarkBytes)
   if (text.length - length <= quotesAndMarkBytes && fits(text, maxBytes)) return text
+  const mark = cutMark.exec(text.slice(-quotesAndMarkBytes))
+  const end = text.length - (mark?.[0].length ?? 0)
+  const start = text.slice(0, Math.min(length, end))
   // In ASCII: with any other character, V8 would keep the whole text at two bytes per unit, 2 ms for a megabyte.
-  return `${text.slice(0, length)}... [${text.length - length} more characters]`
+  return `${start}... [${end - start.length + Number(mark?.[1] ?? 0)} more characters]`
 }
 
 /** True if a text takes at most `maxBytes` as JSON in UTF-8, including its quotes. */

@@ -10,6 +10,15 @@ function cut(event: object, maxBytes: number) {
   return { json, bytes: Buffer.byteLength(json), fields: JSON.parse(json) }
 }
 
+/** Cuts an event that was cut before, and counted then. */
+function cutAgain(event: object, maxBytes: number) {
+  const altered = { stubbed: 0, cut: 0 }
+  const json = eventToJson(event, maxBytes, altered)
+  expect(altered.cut).toBe(0)
+  expect(Buffer.byteLength(json)).toBeLessThanOrEqual(maxBytes)
+  return { fields: JSON.parse(json) }
+}
+
 function bytesOf(event: object): number {
   return Buffer.byteLength(JSON.stringify(event))
 }
@@ -133,6 +142,28 @@ describe('an event that is too large', () => {
     const event = { logferry: { version: 3, cut: 'mine' }, text: 'x'.repeat(1000) }
     const { fields } = cut(event, 500)
     expect(fields.logferry).toEqual({ version: 3, cut: true, original_bytes: bytesOf(event) })
+  })
+
+  test.each([5000, 2040, 2001])('that was cut to %d bytes before names the figures of the whole event', before => {
+    const event = { message: 'x'.repeat(100_000), level: 'info', items: Array(3000).fill(1) }
+    const { fields } = cutAgain(cut(event, before).fields, Math.floor(before * 0.9))
+    expect(fields.logferry.original_bytes).toBe(bytesOf(event))
+    expect(fields.message.indexOf('...') + Number(/(\d+) more characters\]$/.exec(fields.message)?.[1])).toBe(100_000)
+    expect(fields.items.at(-1)).toBe('… of 3000 items')
+  })
+
+  test('that was cut before names no original size if that is unknown', () => {
+    const { fields } = cutAgain(cut({ items: Array(1_000_000).fill('x') }, 5000).fields, 4000)
+    expect(fields.logferry).toEqual({ cut: true })
+  })
+
+  test('counts a text with the mark of a cut by the mark, whatever number it has', () => {
+    for (const number of ['0', '9'.repeat(10), '9'.repeat(15), '9'.repeat(300)]) {
+      const text = `${'x'.repeat(5000)}... [${number} more characters]`
+      for (let maxBytes = 400; maxBytes < 440; maxBytes++) {
+        expect(cut({ text }, maxBytes).fields.text).toMatch(/^x+\.\.\. \[\d+ more characters\]$/)
+      }
+    }
   })
 
   test('is not misled by a field or item that looks like the mark of a cut', () => {
