@@ -57,6 +57,13 @@ export type LogferryLogRecordExporterOptions = ShipperOrOptions & {
 }
 
 /**
+ * Time after a flush that ran out of time in which the next one continues it, if records were exported in between, in
+ * milliseconds. A BatchLogRecordProcessor that is flushed exports one batch after another, and flushes after each. Each of
+ * these flushes would wait in vain if the service is down.
+ */
+const continuedForMs = 100
+
+/**
  * OpenTelemetry log record exporter, for `@opentelemetry/sdk-logs` 0.200 and later, and 3.x. Use it behind a
  * BatchLogRecordProcessor. If no other processing is needed, `LogferryLogRecordProcessor` avoids the second batching
  * stage.
@@ -69,6 +76,10 @@ export class LogferryLogRecordExporter {
   readonly shipper: Shipper
   readonly #isOwn: boolean
   readonly #acknowledge: 'accepted' | 'delivered'
+  /** True if records were exported since the latest flush began. */
+  #hasExported = false
+  /** Monotonic time until which a flush continues one that ran out of time. */
+  #continuedUntilMs = 0
   #shutdown: Promise<void> | undefined
 
   constructor(options: LogferryLogRecordExporterOptions = {}) {
@@ -115,6 +126,7 @@ export class LogferryLogRecordExporter {
     } catch {
       return answer(this.#dropForStack(records))
     }
+    this.#hasExported = true
     if (this.#acknowledge === 'delivered') void this.#deliver(records).then(answer)
     else answer(this.#resultOf(this.#take(records), records.length))
   }
@@ -123,9 +135,16 @@ export class LogferryLogRecordExporter {
    * Waits until the exported records are delivered or dropped, for `flushTimeoutMs` at most. Resolves in either case:
    * behind a BatchLogRecordProcessor, a rejection would end all further exports. To learn what became of the records,
    * use `acknowledge: 'delivered'` or `shipper.flush()`.
+   *
+   * Calls between which a BatchLogRecordProcessor exports its batches share this time if it runs out, as long as memory
+   * has room for the records.
    */
   async forceFlush(): Promise<void> {
-    await this.shipper.flush()
+    const isContinued = this.#hasExported && monotonicMs() < this.#continuedUntilMs
+    const isOver = isContinued && this.shipper.heldEvents.hasRoom()
+    this.#hasExported = false
+    const { complete } = await this.shipper.flush({ timeoutMs: isOver ? 0 : this.shipper.flushTimeoutMs })
+    if (!complete) this.#continuedUntilMs = monotonicMs() + continuedForMs
   }
 
   /**

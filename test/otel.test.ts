@@ -852,6 +852,41 @@ describe('the exporter', () => {
     await processor.shutdown()
   })
 
+  it('shares the time of a flush among the batches of a BatchLogRecordProcessor if the service is down', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    const exporter = new LogferryLogRecordExporter({ shipper: shipping.ship({ flushTimeoutMs: 500 }) })
+    const processor = new BatchLogRecordProcessor({ exporter, maxQueueSize: 20_000 })
+    const logger = new LoggerProvider({ processors: [processor] }).getLogger('x')
+    for (const n of range(20_000)) logger.emit({ body: 'm', attributes: { n } }) // 40 batches
+    const startedAt = performance.now()
+    await processor.forceFlush()
+    expect(performance.now() - startedAt).toBeLessThan(10_000)
+    expect(exporter.shipper.stats()).toMatchObject({ accepted: 20_000, pending: 20_000 })
+    shipping.emulator.faults.clear()
+    await exporter.shipper.flush({ timeoutMs: 30_000 })
+    expect(shipping.emulator.eventCount('d')).toBe(20_000)
+  })
+
+  it('waits in each flush of which no export comes in between, and in each one for which memory has no room', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    const shipper = shipping.ship({ flushTimeoutMs: 200, maxBatchBytes: 65_536, maxBufferedBytes: 2 ** 20 })
+    const exporter = new LogferryLogRecordExporter({ shipper })
+    const flushMs = async () => {
+      const startedAt = performance.now()
+      await exporter.forceFlush()
+      return performance.now() - startedAt
+    }
+    await exported(exporter, 1)
+    expect(await flushMs()).toBeGreaterThan(190)
+    expect(await flushMs()).toBeGreaterThan(190)
+    for (const n of range(60)) shipper.ship({ n, text: 'x'.repeat(10_000) })
+    await exported(exporter, 1)
+    expect(await flushMs()).toBeGreaterThan(190)
+    shipping.emulator.faults.clear()
+  })
+
   it('rejects shutdown() if records could not be delivered, behind any processor', async () => {
     for (const make of [
       (exporter: LogferryLogRecordExporter) => new BatchLogRecordProcessor({ exporter }),
