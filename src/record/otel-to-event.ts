@@ -9,7 +9,7 @@ import {
 import { isError } from './error-fields.ts'
 import { nestAttributes } from './nested.ts'
 import type { HrTime, OtelLogRecord } from './otel-record.ts'
-import { formatNanoTime, isHrTime } from './timestamp.ts'
+import { carriedHrTime, formatNanoTime } from './timestamp.ts'
 import { traceFlagsHex, validTraceIds } from './trace-context.ts'
 
 export type { OtelLogRecord, OtelResource, OtelScope } from './otel-record.ts'
@@ -41,7 +41,7 @@ export function otelToEvent(record: OtelLogRecord): object {
 export function recordTime(record: OtelLogRecord): HrTime {
   try {
     const { hrTime, hrTimeObserved } = record
-    return isHrTime(hrTime) ? hrTime : isHrTime(hrTimeObserved) ? hrTimeObserved : unknownTime
+    return carriedHrTime(hrTime) ?? carriedHrTime(hrTimeObserved) ?? unknownTime
   } catch {
     return unknownTime
   }
@@ -73,10 +73,15 @@ function eventOf(record: OtelLogRecord): object {
     trace_id: ids?.traceId,
     span_id: ids?.spanId,
     trace_flags: ids && traceFlagsHex(ids.traceFlags),
-    observed_time: isSameTime(hrTime, hrTimeObserved) ? undefined : formatNanoTime(hrTimeObserved),
+    observed_time: isSameTime(hrTime, hrTimeObserved) ? undefined : observedTimeText(hrTimeObserved),
     attributes: isEmpty(attributes) ? undefined : nestAttributes(attributes),
     dropped_attributes_count: droppedAttributesCount || undefined,
   }
+}
+
+function observedTimeText(observed: HrTime): string | undefined {
+  const time = carriedHrTime(observed)
+  return time && formatNanoTime(time)
 }
 
 /** Returns the event for a record that throws when it is read. */

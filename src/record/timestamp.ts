@@ -117,6 +117,19 @@ export function isHrTime(time: unknown): time is readonly [number, number] {
   )
 }
 
+/**
+ * Returns a valid time, or `undefined`. A time that an application has calculated may have a second or more of nanoseconds,
+ * or less than none: whole seconds are carried over.
+ */
+export function carriedHrTime(time: unknown): readonly [number, number] | undefined {
+  if (isHrTime(time)) return time
+  if (!Array.isArray(time) || !Number.isInteger(time[1])) return undefined
+  const [seconds, nanos] = time
+  const rest = ((nanos % 1e9) + 1e9) % 1e9
+  const carried = [seconds + Math.round((nanos - rest) / 1e9), rest]
+  return isHrTime(carried) ? carried : undefined
+}
+
 /** Writes `value` as `count` decimal digits that end before `end`. */
 function writeDigits(bytes: Uint8Array, end: number, count: number, value: number): void {
   for (let i = end - 1; i >= end - count; i--) {

@@ -142,10 +142,51 @@ test('dropped attributes are counted', () => {
   expect(line(made({ droppedAttributesCount: 3 }))).toEqual({ level: 'info', dropped_attributes_count: 3 })
 })
 
+test('the observed time is the one that its nanoseconds add up to', () => {
+  expect(line(made({ hrTimeObserved: [1_700_000_000, 1_000_000_005] }))).toMatchObject({
+    observed_time: '2023-11-14T22:13:21.000000005Z',
+  })
+})
+
 test('the time is the observed one if the record has none', () => {
   expect(recordTime(made({ hrTime: [0, 0], hrTimeObserved: [7, 8] }))).toEqual([7, 8])
   expect(recordTime(made({ hrTime: undefined, hrTimeObserved: [7, 8] }))).toEqual([7, 8])
   expect(recordTime(made({ hrTime: undefined, hrTimeObserved: undefined }))).toEqual([0, 0])
+})
+
+test.each([
+  [
+    [1_700_000_000, 1_999_999_999],
+    [1_700_000_001, 999_999_999],
+  ],
+  [
+    [1_700_000_000, 5_000_000_000],
+    [1_700_000_005, 0],
+  ],
+  [
+    [1_700_000_001, -1],
+    [1_700_000_000, 999_999_999],
+  ],
+  [
+    [0, 1_700_000_000_123_456_000],
+    [1_700_000_000, 123_456_000],
+  ],
+] as const)('a time %j, whose nanoseconds are a sum or a difference, is the time %j', (hrTime, time) => {
+  expect(recordTime(made({ hrTime, hrTimeObserved: [7, 8] }))).toEqual(time)
+})
+
+test.each([
+  [[0, -1]],
+  [[-1, 1e9]],
+  [[1e12, 1e9]],
+  [[1, 1e30]],
+  [[1, 1e9 + 0.5]],
+  [['1', 1e9]],
+  [[1, Number.NaN]],
+  [[1]],
+  [[1, '1e9']],
+])('a time %j, which is none, gives way to the time when the record was observed', hrTime => {
+  expect(recordTime(made({ hrTime, hrTimeObserved: [7, 8] }))).toEqual([7, 8])
 })
 
 describe('the end of a line', () => {
