@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { facetState } from '../../src/dev/page/facet-state.ts'
 import { listTime, scaleTimes, showUtc } from '../../src/dev/page/format.ts'
-import { escapeUnseen, type JsonNode, jsonText, nodeAt, parseJson } from '../../src/dev/page/json-nodes.ts'
+import { copyOf, escapeUnseen, type JsonNode, jsonText, nodeAt, parseJson } from '../../src/dev/page/json-nodes.ts'
 import { addressOf, home, type Place, placeOf } from '../../src/dev/page/place.ts'
 import { isStack, stackParts } from '../../src/dev/page/stack-parts.ts'
 import { type Parent, treeLines } from '../../src/dev/page/tree-lines.ts'
@@ -124,6 +124,12 @@ describe('JSON', () => {
 
   it('is copied without a character that acts or hides', () => {
     expect(escapeUnseen('{"a":"\u202e\u009b","b":"\u{e0041}"}')).toBe('{"a":"\\u202e\\u009b","b":"\\udb40\\udc41"}')
+  })
+
+  it('is copied with its line breaks and tabs, and no other character becomes a space', () => {
+    const text = 'java.lang.Error\r\n\tat a.b(C.java:1)\n\u001b[31mred\u0000'
+    expect(copyOf({ kind: 'string', text })).toBe('java.lang.Error\n\tat a.b(C.java:1)\n\\u001b[31mred\\u0000')
+    expect(JSON.parse(escapeUnseen('{\r\n\t"a":\r1}'))).toEqual({ a: 1 })
   })
 })
 

@@ -113,6 +113,27 @@ describe('an empty page', () => {
   })
 })
 
+it('copies a value whole from a list that shows its beginning', async () => {
+  await using dev = await startDev()
+  const long = (char: string) => `${char.repeat(1000)}\tend`
+  await dev.ingest([{ msg: long('m'), text: long('t'), http: { request: { status: 504 } }, short: 'as it is' }])
+  await using tab = await openTab(browser, dev, 'events?cols=text,http.request,short')
+  const { page } = tab
+  await page.locator('#list .space > .row:visible').waitFor()
+  const copied = async (column: number) => {
+    await page.locator('#list .space > .row:visible [role=gridcell]').nth(column).hover()
+    await page.getByRole('button', { name: 'What to do with this value' }).click()
+    await page.getByRole('menuitem', { name: 'Copy' }).click()
+    await page.getByText('Value copied.').waitFor()
+    return page.evaluate('navigator.clipboard.readText()')
+  }
+  await eventually(() => copied(3)).toBe(long('m'))
+  await eventually(() => copied(4)).toBe(long('t'))
+  await eventually(() => copied(5)).toBe('{\n  "status": 504\n}')
+  await eventually(() => copied(6)).toBe('as it is')
+  expect(tab.complaints).toEqual([])
+})
+
 it('shows the day of what is not of today, not only the time', async () => {
   await using dev = await startDev()
   const at = Date.now() - 3 * 86_400_000

@@ -1,5 +1,6 @@
 import { cutText } from '../cut-text.ts'
 import type { EventObject } from './candidate.ts'
+import { messageNames } from './message-names.ts'
 
 const maxMembers = 8
 const maxMemberChars = 60
@@ -16,7 +17,8 @@ const shownElsewhere = new Set([
 
 /** Returns the message of an event, or a summary of an event that has no text as its message. */
 export function messageOf(event: EventObject): string {
-  for (const text of [event.message, event.msg, event.body, event.event_name]) {
+  for (const name of messageNames) {
+    const text = event[name]
     if (typeof text === 'string' && text !== '') return text
   }
   const members: string[] = []

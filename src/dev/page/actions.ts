@@ -2,14 +2,15 @@
 import { type EditRequest, type EventDetail, type Level, paths, type Row, type Screen } from '../protocol.ts'
 import { api, queryString } from './api.ts'
 import { copyText, saveText } from './clipboard.ts'
-import { cellValue, columnsOf } from './columns.ts'
+import { cellText, cellValue, columnsOf } from './columns.ts'
 import { rowsWithRoom } from './event-list.ts'
 import { count } from './format.ts'
-import { escapeUnseen } from './json-nodes.ts'
+import { escapeUnseen, wholeValue } from './json-nodes.ts'
 import { isError } from './levels.ts'
 import type { PageControl } from './page-control.ts'
 import { allEvents } from './place.ts'
 import { windowRows } from './row-windows.ts'
+import type { ValueMenu } from './state.ts'
 
 /** Windows that a search for the next error looks through. */
 const maxSearchedWindows = 100
@@ -303,6 +304,16 @@ export class Actions {
     const shown = detail.kind === 'shown' && detail.event.id === event.id ? detail.event : undefined
     const text = shown ? escapeUnseen(shown.line) : api.event({ id: event.id }).then(({ line }) => escapeUnseen(line))
     await this.copy(text, 'JSON copied.')
+  }
+
+  /** Copies a value. One that its row may show cut is read from the event. */
+  async copyValue({ path, value, of }: ValueMenu): Promise<void> {
+    const shown = cellText(value)
+    const isPart = of !== undefined && (shown.endsWith('…') || /^[[{]/.test(value))
+    const text = isPart
+      ? api.event({ id: of }).then(({ line }) => wholeValue(line, path) ?? escapeUnseen(shown))
+      : escapeUnseen(shown)
+    await this.copy(text, 'Value copied.')
   }
 
   copyLink(): Promise<void> {

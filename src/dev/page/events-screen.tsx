@@ -69,11 +69,12 @@ function List({ state, isHidden }: Props & { isHidden: boolean }) {
   }
 
   const openMenu = (place: { rank: number; column: number }) => {
+    const of = control.rows.row(place.rank)?.id
     const found = valueAt(place)
     const box = list.current?.boxOf(place.rank, place.column)
-    if (found === undefined || box === undefined) return
+    if (of === undefined || found === undefined || box === undefined) return
     control.pin()
-    control.store.set({ cursor: place, menu: { ...found, left: box.left, top: box.bottom } })
+    control.store.set({ cursor: place, menu: { ...found, of, left: box.left, top: box.bottom } })
   }
 
   const box = hovered === null ? undefined : list.current?.boxOf(hovered.rank, hovered.column)

@@ -3,6 +3,8 @@
  * which `JSON.parse` would lose. No name ever becomes the key of an object, and no depth needs the stack.
  */
 
+import { messageNames } from '../event/message-names.ts'
+
 export type JsonNode =
   | { kind: 'object'; entries: [name: string, node: JsonNode][] }
   | { kind: 'array'; entries: [index: number, node: JsonNode][] }
@@ -139,18 +141,40 @@ export function jsonText(node: JsonNode, indent = '  '): string {
   }
 }
 
-const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu
+const unseen = /\r\n|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu
 
-/** Escapes what cannot be seen, so that JSON from the page can be pasted anywhere. Line breaks between tokens stay. */
-export function escapeUnseen(json: string): string {
-  return json.replace(unseen, char => {
-    if (char === '\n') return char
-    if (char < ' ') return ' '
+/**
+ * Escapes what cannot be seen, so that JSON or a text from the page can be pasted anywhere. Line breaks and tabs stay: in
+ * JSON they stand between tokens, in a text they can be seen.
+ */
+export function escapeUnseen(text: string): string {
+  return text.replace(unseen, char => {
+    if (char === '\n' || char === '\t') return char
+    if (char === '\r\n') return '\n'
+    if (char === '\r') return ' '
     return Array.from(
       { length: char.length },
       (_, at) => `\\u${char.charCodeAt(at).toString(16).padStart(4, '0')}`,
     ).join('')
   })
+}
+
+/** A value as it is copied: a text without its quotes, anything else as JSON. */
+export function copyOf(node: JsonNode): string {
+  return escapeUnseen(node.kind === 'object' || node.kind === 'array' ? jsonText(node) : node.text)
+}
+
+/** Returns the whole value of an event that a cell of the list shows, as it is copied; `undefined` if it is not found. */
+export function wholeValue(line: string, path: string): string | undefined {
+  const root = parseJson(line)
+  if (root === undefined) return undefined
+  if (path !== 'message') return copied(nodeAt(root, path))
+  const texts = messageNames.map(name => nodeAt(root, name))
+  return copied(texts.find(node => node?.kind === 'string' && node.text !== ''))
+}
+
+function copied(node: JsonNode | undefined): string | undefined {
+  return node === undefined ? undefined : copyOf(node)
 }
 
 /** The value at a path such as `http.status`, also where a name contains dots. */

@@ -5,7 +5,7 @@
 import { useRef, useState } from 'preact/hooks'
 import { saveText } from './clipboard.ts'
 import { bytes, count } from './format.ts'
-import { escapeUnseen, type JsonNode, jsonText } from './json-nodes.ts'
+import { copyOf, type JsonNode } from './json-nodes.ts'
 import { usePage } from './page-context.ts'
 import { Text } from './parts.tsx'
 import { isStack } from './stack-parts.ts'
@@ -243,8 +243,4 @@ function fileName(name: string): string {
 /** The value as a query names it: JSON text. */
 function valueText(node: JsonNode): string {
   return node.kind === 'string' ? JSON.stringify(node.text) : isParent(node) ? '' : node.text
-}
-
-function copyOf(node: JsonNode): string {
-  return escapeUnseen(isParent(node) ? jsonText(node) : node.text)
 }

@@ -1,5 +1,12 @@
 /** All that the page shows, in one value. Components read it, and `PageControl` and its parts change it. */
-import { type EventDetail, type FaultsAnswer, type LiveMessages, levels, type QueryReading } from '../protocol.ts'
+import {
+  type EventDetail,
+  type EventId,
+  type FaultsAnswer,
+  type LiveMessages,
+  levels,
+  type QueryReading,
+} from '../protocol.ts'
 import type { StreamState } from './connection.ts'
 import type { JsonNode } from './json-nodes.ts'
 import { following, type ListMode } from './list-mode.ts'
@@ -42,6 +49,8 @@ export interface ValueMenu {
   path: string
   /** JSON text. */
   value: string
+  /** The event whose row shows the value, which may be cut there; `undefined` for a whole value. */
+  of?: EventId
   left: number
   top: number
 }

@@ -1,7 +1,6 @@
 /** What can be done with one value. */
 import { useEffect, useRef } from 'preact/hooks'
 import { cellText } from './columns.ts'
-import { escapeUnseen } from './json-nodes.ts'
 import { type Props, usePage } from './page-context.ts'
 import { Text } from './parts.tsx'
 
@@ -37,7 +36,7 @@ export function ValueMenu({ state }: Props) {
     ['Exclude this value', () => void actions.exclude(path, value)],
     ['Or this value', () => void actions.or(path, value)],
     ['Show as a column', () => actions.toggleColumn(path)],
-    ['Copy', () => void actions.copy(escapeUnseen(cellText(value)), 'Value copied.')],
+    ['Copy', () => void actions.copyValue(menu)],
   ]
   const onKeyDown = (event: KeyboardEvent) => {
     const buttons = [...(element.current?.querySelectorAll<HTMLElement>('[role=menuitem]') ?? [])]
