@@ -81,6 +81,14 @@ describe('logferry tail', () => {
     expect(tail.stdout()).toContain('… 88 more lines')
   })
 
+  it('tells how many fields it leaves out, also of an event with thousands', async () => {
+    await using tail = await startTail(dev, ['--color', 'never'])
+    const fields = Object.fromEntries(Array.from({ length: 3000 }, (_, n) => [`f${n}`, n]))
+    await dev.ingest([{ message: 'wide', ...fields }])
+    await tail.until(/more\n/)
+    expect(tail.stdout()).toContain('f11=11 … 2988 more\n')
+  })
+
   it('prints for people: time, level, dataset, message, fields, stack, and repeats as one', async () => {
     const time = '2026-11-21T10:42:07.123000001Z'
     const stack = 'TypeError: x\n    at pay (src/pay.ts:4:7)'

@@ -21,7 +21,7 @@ export class ExactNumber {
 const { rawJSON: rawJson } = JSON as unknown as { rawJSON(text: string): unknown }
 
 /**
- * Maximum number of fields that are read of an event, and maximum depth and length of the path at which the members of an
+ * Maximum number of fields that are held of an event, and maximum depth and length of the path at which the members of an
  * object are separate fields.
  */
 const maxFields = 1000
@@ -61,8 +61,17 @@ function exactNumber(_key: string, value: unknown, context?: { readonly source?:
 /** Returns the fields of an event in their order, with dotted paths. Fields beyond the maximum are left out. */
 export function fieldsOf(event: object): Field[] {
   const fields: Field[] = []
+  for (const field of eachField(event)) {
+    if (fields.length === maxFields) break
+    fields.push(field)
+  }
+  return fields
+}
+
+/** Yields all fields of an event in their order, with dotted paths. */
+export function* eachField(event: object): Generator<Field> {
   const open = [{ path: '', entries: Object.entries(event), next: 0 }]
-  for (let level = open.at(-1); level !== undefined && fields.length < maxFields; level = open.at(-1)) {
+  for (let level = open.at(-1); level !== undefined; level = open.at(-1)) {
     const entry = level.entries[level.next++]
     if (entry === undefined) {
       open.pop()
@@ -72,9 +81,8 @@ export function fieldsOf(event: object): Field[] {
     const value: unknown = entry[1]
     if (isNested(value) && open.length < maxDepth && path.length <= maxParentChars)
       open.push({ path, entries: Object.entries(value), next: 0 })
-    else fields.push({ path, value })
+    else yield { path, value }
   }
-  return fields
 }
 
 function isNested(value: unknown): value is object {

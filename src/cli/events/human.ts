@@ -2,7 +2,7 @@ import type { Level } from '../../dev/protocol.ts'
 import { counted } from '../../text/counted.ts'
 import { toVisibleText } from '../../text/visible-text.ts'
 import type { Style, StyledLine, StyledText } from '../print.ts'
-import { ExactNumber, type Field, fieldsOf, parseEvent, toBriefJson, valueAt } from './fields.ts'
+import { ExactNumber, eachField, type Field, parseEvent, toBriefJson, valueAt } from './fields.ts'
 import type { ShownEvent } from './shown-event.ts'
 
 export interface HumanOptions {
@@ -82,13 +82,7 @@ export class HumanFormat {
     const parsed = parseEvent(event.line)
     if (parsed === undefined) return
     const chosen = this.#options.fields
-    const fields =
-      chosen === undefined
-        ? fieldsOf(parsed).filter(field => !isShownAbove(field, event))
-        : chosen.map(path => ({ path, value: valueAt(parsed, path) })).filter(({ value }) => value !== undefined)
-    const stacks = fields.filter(isStack)
-    const others = fields.filter(field => !isStack(field))
-    const shown = chosen === undefined ? others.slice(0, maxFieldsShown) : others
+    const { shown, stacks, more } = chosen === undefined ? firstFields(parsed, event) : chosenFields(parsed, chosen)
     const parts = shown.map(({ path, value }): [StyledText, string] => [
       dim(`${shortened(path, maxNameChars)}=`),
       toText(value),
@@ -99,12 +93,36 @@ export class HumanFormat {
     if (chosen === undefined && event.traceId !== null) {
       parts.push([dim('trace='), shortened(event.traceId.slice(0, traceChars), maxNameChars)])
     }
-    const more = others.length - shown.length
     const joined = parts.flatMap(([name, value], index) => [index === 0 ? indent : ' ', name, value])
     if (joined.length > 0) lines.push(more > 0 ? [...joined, dim(` … ${more} more`)] : joined)
     // Loggers often write the same stack twice, such as in `stack` and in `exception.stacktrace`.
     for (const stack of new Set(stacks.map(({ value }) => String(value)))) addStack(stack, lines)
   }
+}
+
+interface FieldsToShow {
+  readonly shown: readonly Field[]
+  readonly stacks: readonly Field[]
+  /** Number of fields that are left out. */
+  readonly more: number
+}
+
+function firstFields(parsed: object, event: ShownEvent): FieldsToShow {
+  const shown: Field[] = []
+  const stacks: Field[] = []
+  let more = 0
+  for (const field of eachField(parsed)) {
+    if (isShownAbove(field, event)) continue
+    const fields = isStack(field) ? stacks : shown
+    if (fields.length < maxFieldsShown) fields.push(field)
+    else more++
+  }
+  return { shown, stacks, more }
+}
+
+function chosenFields(parsed: object, paths: readonly string[]): FieldsToShow {
+  const fields = paths.map(path => ({ path, value: valueAt(parsed, path) })).filter(({ value }) => value !== undefined)
+  return { shown: fields.filter(field => !isStack(field)), stacks: fields.filter(isStack), more: 0 }
 }
 
 function isRepeat(one: ShownEvent | undefined, other: ShownEvent | undefined): boolean {

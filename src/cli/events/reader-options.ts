@@ -42,7 +42,7 @@ export const sourceOptions = {
 export const formatOptions = {
   json: { description: 'print each event as it was sent, one line of JSON each' },
   meta: { description: 'with --json: wrap each event in its dataset, its source and the time of its arrival' },
-  logfmt: { description: 'print each event as one line of logfmt' },
+  logfmt: { description: 'print each event as one line of logfmt, with up to 1,000 fields' },
   fields: { value: 'a,b.c', description: 'print these fields only' },
   repeats: { description: 'print each repeat, in place of one line with ×12' },
   color: {
