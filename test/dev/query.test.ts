@@ -275,6 +275,7 @@ describe('a query', () => {
     ],
     ['_time:>yesterday', '`yesterday` is no time. Write 10:42, 2026-11-22, 2026-11-22T10:42:07Z or now-5m.'],
     ['level:error,warn', '`error,warn` is none of the levels. Write `level:(warn OR error)` for one of several.'],
+    ['is:dup', '`dup` is none of the words after `is:`. Write late, new, cut, duplicate, clock, no-time.'],
     ['error | stats count', '`|` is searched as text. A query has no pipes.'],
     ['message LIKE x', expect.stringMatching(/^`LIKE` is searched as text\. Write `message:\*text\*`/)],
     ['{level="error"}', expect.stringMatching(/^`\{level="error"\}` is searched as text\. Write a field/)],

@@ -7,7 +7,7 @@ import { queryText } from './query-text.ts'
 import type { KnownFields } from './resolve-names.ts'
 import { timeSpan } from './time-span.ts'
 import { numberOf } from './value-test.ts'
-import { isVirtualField } from './virtual-fields.ts'
+import { badgeWords, isVirtualField } from './virtual-fields.ts'
 
 export type Note = QueryReading['notes'][number]
 
@@ -76,13 +76,15 @@ function comparisonNote({ field, test }: TermNode): string | undefined {
   )
 }
 
-/** Returns the note on a word that is none of the levels, or no time. */
+/** Returns the note on a word that is none of the levels, no time, or none of those after `is:`. */
 function wrongWord(field: string | null, text: string): string | undefined {
   if (field === 'level') return `\`${shortened(text)}\` is none of the levels. ${levelAdvice}`
+  if (field === 'is') return `\`${shortened(text)}\` is none of the words after \`is:\`. ${badgeAdvice}`
   return field === '_time' ? `\`${shortened(text)}\` is no time. ${timeAdvice}` : undefined
 }
 
 const levelAdvice = 'Write `level:(warn OR error)` for one of several.'
+const badgeAdvice = `Write ${badgeWords.join(', ')}.`
 const timeAdvice = 'Write 10:42, 2026-11-22, 2026-11-22T10:42:07Z or now-5m.'
 
 function comparedTexts(test: TermTest): string[] {
@@ -92,12 +94,13 @@ function comparedTexts(test: TermTest): string[] {
 
 function isComparable(field: string | null, text: string): boolean {
   if (field === 'level') return rankOfWord(text) !== undefined
+  if (field === 'is') return (badgeWords as readonly string[]).includes(text.toLowerCase())
   if (numberOf(text) !== undefined) return true
   return field === '_time' ? timeSpan(text, 0) !== undefined : timeOfValue(text) !== undefined
 }
 
 /**
- * Returns the advice for a query that finds nothing: a word that no level or time has, or a value that is compared as a
+ * Returns the advice for a query that finds nothing: a word that no level, time or `is:` has, or a value that is compared as a
  * whole.
  *
  * @param unknown the names that no event has, for which other notes speak
