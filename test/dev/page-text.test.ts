@@ -393,6 +393,13 @@ describe('the marks of a scale of times', () => {
     expect(scaleTimes([from, from + stepMs, from + 2 * stepMs], stepMs)).toEqual(shown)
   })
 
+  it('have days before the year 1, where the chart of an event with the zero time of Go or .NET may begin', () => {
+    showUtc(true)
+    const [zero, dayMs] = [Date.parse('0001-01-01T00:00:00Z'), 86_400_000]
+    expect(scaleTimes([zero - 2072 * dayMs, zero], 3097 * dayMs)).toEqual(['-0005-05-01', '0001-01-01'])
+    expect(scaleTimes([zero - 367 * dayMs, zero - 366 * dayMs], dayMs / 2)).toEqual(['12-31 00:00', '01-01 00:00'])
+  })
+
   it.each([
     ['2026-11-29T08:00:00Z', '08:00:00.000'],
     ['2026-11-28T23:59:59.5Z', '23:59:59.500'],

@@ -89,6 +89,13 @@ describe('logferry tail', () => {
     expect(tail.stdout()).toContain('f11=11 … 2988 more\n')
   })
 
+  it('writes the year of a zero time in four digits', async () => {
+    await using tail = await startTail(dev, ['--color', 'never', '--utc'])
+    await dev.ingest([{ _time: '0001-01-01T00:00:00Z', message: 'zero' }])
+    await tail.until(/zero/)
+    expect(tail.stdout()).toMatch(/^── 0001-01-01 ──$/m)
+  })
+
   it('prints for people: time, level, dataset, message, fields, stack, and repeats as one', async () => {
     const time = '2026-11-21T10:42:07.123000001Z'
     const stack = 'TypeError: x\n    at pay (src/pay.ts:4:7)'

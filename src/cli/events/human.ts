@@ -184,7 +184,7 @@ function dayOf(time: Date, isUtc: boolean): string {
   const [year, month, day] = isUtc
     ? [time.getUTCFullYear(), time.getUTCMonth(), time.getUTCDate()]
     : [time.getFullYear(), time.getMonth(), time.getDate()]
-  return `${year}-${two(month + 1)}-${two(day)}`
+  return `${String(year).padStart(4, '0')}-${two(month + 1)}-${two(day)}`
 }
 
 function two(number: number): string {

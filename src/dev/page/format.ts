@@ -61,8 +61,9 @@ function two(value: number): string {
   return value < 10 ? `0${value}` : String(value)
 }
 
+/** A year: `2026`, `0001`, `-0006`. */
 function four(value: number): string {
-  return String(value).padStart(4, '0')
+  return `${value < 0 ? '-' : ''}${String(Math.abs(value)).padStart(4, '0')}`
 }
 
 /** `10:42:07.123` */
@@ -93,7 +94,7 @@ export function scaleTimes(times: readonly number[], stepMs: number): string[] {
     if (stepMs >= 86_400_000) return date
     const before = times[at - 1]
     const isNewDay = before === undefined ? spansDays : date !== day(before)
-    return isNewDay ? `${date.slice(5)} ${clockStep(ms, stepMs)}` : clockStep(ms, stepMs)
+    return isNewDay ? `${date.slice(-5)} ${clockStep(ms, stepMs)}` : clockStep(ms, stepMs)
   })
 }
 
@@ -111,7 +112,7 @@ export function listTime(ms: number, now: number): string {
   const date = day(ms)
   if (Math.abs(now - ms) < 43_200_000 || date === day(now)) return clockTime(ms)
   const isSameYear = date.slice(0, -6) === day(now).slice(0, -6)
-  return isSameYear ? `${date.slice(5)} ${clockTime(ms)}` : `${date} ${clockStep(ms, 60_000)}`
+  return isSameYear ? `${date.slice(-5)} ${clockTime(ms)}` : `${date} ${clockStep(ms, 60_000)}`
 }
 
 /** The clock time, with the day if it is not today. */
