@@ -305,9 +305,19 @@ describe('logferry dev', () => {
 
   it('enforces the limits of a file', async () => {
     const file = join(home, 'limits.json')
-    writeFileSync(file, '{"maxFields": 1}')
+    writeFileSync(file, '\ufeff{"maxFields": 1}\r\n') // as editors on Windows write it
     await using dev = await startDev(['--limits', file], environment)
     expect(JSON.parse((await dev.ingest([{ a: 1 }, { b: 1 }])).body)).toMatchObject({ ingested: 1, failed: 1 })
+  })
+
+  it.each([
+    ['beside fields of the license', '{"maxFields": 256, "paymentStatus": "blocked"}'],
+    ['of a whole organization', '{"license": {"maxFields": 256}, "paymentStatus": "blocked"}'],
+  ])('answers 403 if a file has a payment %s that is blocked', async (_, text) => {
+    const file = join(home, 'payment.json')
+    writeFileSync(file, text)
+    await using dev = await startDev(['--limits', file], environment)
+    expect((await dev.ingest([{ a: 1 }])).status).toBe(403)
   })
 
   it('has the same token in each run, in a file that only its user may read', async () => {

@@ -84,8 +84,8 @@ export class LicenseSettings {
   }
 
   /**
-   * Takes the limits of `--limits`: an object with fields of the license, or a whole organization as the service answers
-   * it. The limits that it has are enforced. Called when the service starts: the page can go back to these limits.
+   * Takes the limits of `--limits`: an object with fields of the license and `paymentStatus`, or a whole organization as the
+   * service answers it. The limits that it has are enforced. Called when the service starts: the page can go back to these limits.
    *
    * @throws FaultMistake
    */
@@ -93,9 +93,9 @@ export class LicenseSettings {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       throw new FaultMistake('the file must have an object with fields of the license, such as {"maxFields": 256}')
     }
-    const isOrg = 'license' in value
-    const license = (isOrg ? value.license : value) as NonNullable<OrgOverrides['license']>
-    const payment = isOrg && 'paymentStatus' in value ? { paymentStatus: value.paymentStatus } : {}
+    const { paymentStatus, ...fields } = value as { readonly paymentStatus?: unknown }
+    const license = ('license' in fields ? fields.license : fields) as NonNullable<OrgOverrides['license']>
+    const payment = paymentStatus === undefined ? {} : { paymentStatus }
     this.#changeOrg({ license, ...payment } as OrgOverrides)
     const has = (field: string): boolean => Object.hasOwn(license, field)
     const enforced = limitNames.filter(limit => has(limit))
