@@ -767,7 +767,8 @@ describe.concurrent('logferry check, log calls that are shipped twice:', () => {
   /** Checks an application with these dependencies. */
   async function duplicates(dependencies: Record<string, string>, environment: Record<string, string> = {}) {
     using folder = temporaryFolder()
-    writeFileSync(join(folder.path, 'package.json'), JSON.stringify({ dependencies }))
+    // npm reads a file with a byte order mark as well.
+    writeFileSync(join(folder.path, 'package.json'), `\ufeff${JSON.stringify({ dependencies })}`)
     const sender = join(folder.path, 'node_modules/@opentelemetry/winston-transport')
     mkdirSync(sender, { recursive: true })
     writeFileSync(join(sender, 'index.js'), '')

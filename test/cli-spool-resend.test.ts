@@ -73,6 +73,16 @@ describe.concurrent('logferry spool resend-rejected', () => {
     expect(spool.files().filter(name => !name.startsWith('rejected.ndjson'))).toEqual([])
   })
 
+  it('sends events after an edit with a byte order mark and the line ends of Windows', async () => {
+    using spool = makeSpool()
+    await using emulator = await startEmulator()
+    leaveRefused(spool.directory, [1, 2])
+    const path = join(spool.directory, 'rejected.ndjson')
+    fs.writeFileSync(path, `\ufeff${fs.readFileSync(path, 'utf8').replaceAll('\n', '\r\n')}`)
+    expect(await resend(spool.directory, emulator)).toMatchObject({ code: 0, stdout: 'Delivered: 2 events\n' })
+    expect(numbers(emulator)).toEqual([1, 2])
+  })
+
   it('keeps all events that the service refuses again, however large they are', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()

@@ -11,6 +11,7 @@ import { counted } from '../text/counted.ts'
 import { escapeJson } from '../text/escape-json.ts'
 import { fileTrouble } from '../text/file-trouble.ts'
 import { toMessageLine } from '../text/short-line.ts'
+import { withoutByteOrderMark } from '../text/without-byte-order-mark.ts'
 import { type Command, type Given, Misuse } from './command.ts'
 import { toJsonLine } from './events/json.ts'
 import { printerOf } from './events/reader-options.ts'
@@ -262,7 +263,7 @@ async function limitsIn(path: string): Promise<unknown> {
     throw new Misuse(`--limits: the file ${fileTrouble('read', error as NodeJS.ErrnoException)}`)
   }
   try {
-    return JSON.parse(text)
+    return JSON.parse(withoutByteOrderMark(text))
   } catch {
     throw new Misuse(
       '--limits: the file must have a JSON object with fields of the license, such as {"maxFields": 256}',

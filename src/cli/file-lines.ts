@@ -1,11 +1,11 @@
 import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
+import { withoutByteOrderMark } from '../text/without-byte-order-mark.ts'
 
 /** Maximum bytes of a line. A longer line is skipped. */
 const maxLineBytes = 16_777_216
 const newline = 0x0a
-const byteOrderMark = '\ufeff'
 
 /**
  * Yields the lines of a file, many at a time; `undefined` in place of a line that is too long. A byte order mark is no
@@ -36,7 +36,7 @@ export async function* linesIn(
     pieces = []
     bytes = 0
     isTooLong = false
-    return line?.startsWith(byteOrderMark) ? line.slice(1) : line
+    return line === undefined ? undefined : withoutByteOrderMark(line)
   }
   for await (const chunk of chunks) {
     const lines: (string | undefined)[] = []

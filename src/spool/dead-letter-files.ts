@@ -1,5 +1,6 @@
 import { isOurs, UnsafePath } from '../files/private-directory.ts'
 import { isDatasetName } from '../options/dataset-name.ts'
+import { withoutByteOrderMark } from '../text/without-byte-order-mark.ts'
 import { fs, noFollow, nonBlocking } from './node-fs.ts'
 
 /** A line of a file of refused events. */
@@ -135,7 +136,7 @@ const bare: Readonly<Record<'dataset' | 'event' | 'status' | 'reason', unknown>>
 
 function parsed(line: string): unknown {
   try {
-    return JSON.parse(line)
+    return JSON.parse(withoutByteOrderMark(line))
   } catch {
     return undefined
   }

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { withoutByteOrderMark } from '../../text/without-byte-order-mark.ts'
 
 /** The fields of a `package.json` that the checks read. Anything may be in the file. */
 export interface PackageFile {
@@ -28,7 +29,8 @@ export async function installedPackage(name: string, directory: string): Promise
 
 async function read(directory: string, lists: readonly string[]): Promise<PackageFile | undefined> {
   try {
-    const fields = JSON.parse(await readFile(join(directory, 'package.json'), 'utf8')) as Record<string, unknown>
+    const text = await readFile(join(directory, 'package.json'), 'utf8')
+    const fields = JSON.parse(withoutByteOrderMark(text)) as Record<string, unknown>
     const { version } = fields
     const dependencies = lists.map(list => fields[list]).flatMap(list => Object.keys(isObject(list) ? list : {}))
     return { version: typeof version === 'string' ? version : undefined, dependencies: new Set(dependencies) }

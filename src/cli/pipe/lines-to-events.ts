@@ -1,5 +1,6 @@
 import { type Severity, severityOfLevel } from '../../accounting/severity.ts'
 import { type IntakeEvent, intakeEvent } from '../../shipper/intake/intake-event.ts'
+import { withoutByteOrderMark } from '../../text/without-byte-order-mark.ts'
 import { systemTimeMs } from '../../time.ts'
 import { severityOf } from './severity-of.ts'
 import { timeOf } from './time-of.ts'
@@ -16,8 +17,6 @@ export interface LinesToEventsOptions {
   /** The only field that holds the time of an event; `undefined` for the usual fields. */
   readonly timeField: string | undefined
 }
-
-const byteOrderMark = '\ufeff'
 
 /**
  * Makes an event of each line. A line that is a JSON object is the event, and its text is kept. Any other line becomes
@@ -78,7 +77,7 @@ export class LinesToEvents {
   }
 
   #ofText(line: string): IntakeEvent {
-    const event = { message: line.startsWith(byteOrderMark) ? line.slice(1) : line }
+    const event = { message: withoutByteOrderMark(line) }
     const intake = intakeEvent(event, this.#defaultSeverity, systemTimeMs())
     intake.resource = this.#tailFor(event, false)
     return intake
