@@ -546,6 +546,8 @@ if isReturning and isBack then setMs('heardMs', now) end
 if record and now - self.joinedMs >= leaseMs then setMs('settledMs', now) end
 local arcs, lent = arcsIn(self.arcs), arcsIn(self.lent)
 if place then arcs = placesIn(arcs, place) end
+-- The processes to remove. After all else is written: a Redis without memory refuses to write, but not to remove.
+local gone = {}
 -- free: the arcs that no process holds. While Redis is away, no process can ask for them. So each process is lent some of them in
 -- advance, and uses these then. unlent: the arcs that were lent to no process.
 local free, unlent
@@ -597,7 +599,7 @@ if not s.surveyedMs or (claimed and #claimed > 0)
   local demands, taken, allLent = { self }, {}, arcsIn(self.lent)
   for _, other in ipairs(others) do
     if other.isLate and not isReturning then
-      redis.call('HDEL', members, other.id)
+      gone[#gone + 1] = other.id
       setMs('lostMs', now)
     else
       demands[#demands + 1] = other
@@ -770,6 +772,10 @@ if reads == '1' then
     set('reader', id)
     setMs('readerMs', now + 3 * leaseMs)
   end
+elseif s.reader == id then
+  -- It could not read it. Soon another process may try, and not only this one again.
+  set('reader', 'none')
+  setMs('readerMs', now + 0.6 * leaseMs)
 end
 local sent = ''
 if s.licenseAt and s.licenseAt ~= knownAt then sent = s.license or redis.call('HGET', state, 'license') or '' end
@@ -796,6 +802,7 @@ local blockedMs = (expected > 0 and 0.3 or 0.13) * leaseMs
 local untilMs = now + 1.2 * renewMs + math.max(0.2 * renewMs + leaseMs / 25, blockedMs)
 redis.call('HSET', members, id, string.format('%.0f %.0f %.9g %.9g %s|%s', untilMs, self.joinedMs, need, want, textOf(arcs), place and '' or textOf(lent)))
 redis.call('HSET', state, unpack(changed))
+for _, other in ipairs(gone) do redis.call('HDEL', members, other) end
 redis.call('PEXPIRE', members, 3 * leaseMs)
 redis.call('PEXPIRE', state, 3 * leaseMs)
 return {

@@ -64,8 +64,11 @@ export interface LimitsSettings {
 
 /** The functions that the limits call. */
 interface LimitsDeps {
-  /** Reads the organization. Calls `onUnusable` if it leaves out used fields that are invalid. */
-  readonly readOrg: (onUnusable: (problem: string) => void) => Promise<Org>
+  /**
+   * Reads the organization. Calls `onUnusable` if it leaves out used fields that are invalid, and `onOld` if another process read
+   * it so long ago that it is to be read again at once.
+   */
+  readonly readOrg: (onUnusable: (problem: string) => void, onOld: () => void) => Promise<Org>
   readonly setRate: (requestsPerSecond: number | undefined) => void
   /** Called when the license allows more monthly ingest than at the previous read. */
   readonly onRaised: () => void
@@ -233,11 +236,15 @@ export class Limits {
     const run = this.#tickTimer
     let org: UsedOrg
     let unusable: string | undefined
+    let isOld = false
+    const onOld = (): void => {
+      isOld = true
+    }
     const onUnusable = (problem: string): void => {
       unusable = toMessageLine(problem, this.#deps.redact)
     }
     try {
-      org = usedOrg(await this.#deps.readOrg(onUnusable), this.#deps.redact)
+      org = usedOrg(await this.#deps.readOrg(onUnusable, onOld), this.#deps.redact)
     } catch (error) {
       if (run === this.#tickTimer) this.#onUnreadable(error)
       return
@@ -251,7 +258,7 @@ export class Limits {
     this.#failures = 0
     this.#warned.delete('read')
     this.#apply(org)
-    this.#readIn(this.#refreshMs)
+    this.#readIn(isOld ? 0 : this.#refreshMs)
   }
 
   /** Delay until the next read. Reads use at most a tenth of the requests that the license allows. */

@@ -52,6 +52,11 @@ export class SharedLicense {
     }
   }
 
+  /** Time since the license was read, in milliseconds; `Infinity` if there is none. */
+  get ageMs(): number {
+    return monotonicMs() - this.#readAtMs
+  }
+
   /** Ends waiting for another process. What Redis has answered until now does not count after a new start. */
   close(): void {
     this.#isWanted = false

@@ -91,6 +91,14 @@ export function openLicense(deps: LicenseDeps): License {
   const endHold = (): void => {
     if (licenseFile !== undefined) rateLimiter.holdUntil(Number.NEGATIVE_INFINITY)
   }
+  /** Until it has read the license, a process that starts applies the one that the others apply, however old. */
+  const readInFleet = async (license: Fleet['license'], read: () => Promise<Org>, onOld: () => void): Promise<Org> => {
+    const maxAgeMs = Math.max(refreshMs / 2, minSharedAgeMs)
+    const isFirst = limitPerSecond === undefined
+    const org = await readShared(license, isFirst ? Number.POSITIVE_INFINITY : maxAgeMs, read, diagnostics.redact)
+    if (isFirst && license.ageMs > maxAgeMs) onOld()
+    return org
+  }
   const { rates, credentials } = options
   const licenseFile =
     rates !== undefined
@@ -114,15 +122,14 @@ export function openLicense(deps: LicenseDeps): License {
   const limits = new Limits(
     { share, refreshMs, onBudget, overflowField, timeField, addedFields, region },
     {
-      readOrg: onUnusable => {
+      readOrg: (onUnusable, onOld) => {
         const read = () => reader.read(onUnusable)
         // Also in a fleet: while Redis is away, each of its processes would read the license.
         const readOnMachine =
           licenseFile === undefined
             ? read
             : () => readShared(licenseFile, Math.min(refreshMs / 2, maxMachineAgeMs), read, diagnostics.redact)
-        if (fleet === undefined) return readOnMachine()
-        return readShared(fleet.license, Math.max(refreshMs / 2, minSharedAgeMs), readOnMachine, diagnostics.redact)
+        return fleet === undefined ? readOnMachine() : readInFleet(fleet.license, readOnMachine, onOld)
       },
       setRate: requestsPerSecond => {
         const isFirst = limitPerSecond === undefined

@@ -102,6 +102,36 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     await register.leave('another')
   })
 
+  it('a process that may not read the license applies the one of the others, however old', async () => {
+    await using shipping = await startShipping({ org: { license: { apiRateLimitPerSecond: 20 } } })
+    const { orgId } = shipping.emulator
+    const register = new Register(ioredis, orgId, 5000)
+    await register.renew('another', { ...nothing, license: '{"license":{"apiRateLimitPerSecond":20}}' })
+    const state = `{logferry:fleet:${orgId}}:state`
+    await ioredis.hset(state, 'licenseAt', String(Date.now() - 3_000_000))
+    const shipper = shipping.ship({ limits: { orgId, accessToken: 'of-another', fleet: { redis: ioredis } } })
+    await vi.waitFor(() => expect(shipper.stats().limits?.readAt).toBeDefined(), 10_000)
+    expect(shipper.stats().limits).toMatchObject({ because: 'lease' })
+    await vi.waitFor(() => expect(shipping.warnings).toHaveLength(1), 10_000)
+    expect(shipping.warnings[0]?.message).toMatch(/could not be read .* continues with the limits known so far/)
+    await register.leave('another')
+  })
+
+  it('a Redis that refuses to write for want of memory keeps the processes of the fleet', async () => {
+    const register = new Register(ioredis, 'no memory', leaseMs)
+    const report = { ...nothing, wantedPerSecond: 20, limitPerSecond: 20 }
+    await register.renew('a', report)
+    await register.renew('b', report)
+    await ioredis.config('SET', 'maxmemory', '1')
+    try {
+      await setTimeout(leaseMs / 2) // more than the first calls are apart
+      await expect(register.renew('a', report)).rejects.toThrow('OOM')
+      expect(await ioredis.hkeys('{logferry:fleet:no memory}:members')).toEqual(['a', 'b'])
+    } finally {
+      await ioredis.config('SET', 'maxmemory', '0')
+    }
+  })
+
   it.each([2_147_483_647, 1e9, 1e-10, Number.POSITIVE_INFINITY])(
     'a limit of %d per second in headers is not told to others',
     async headerLimit => {

@@ -721,6 +721,19 @@ describe('the license', () => {
     expect(await got).toBe('{} 1')
   })
 
+  it('is read by another process within seconds, also if the one that failed tries again and again', async () => {
+    const [first, second] = [join(1, { limitPerSecond: undefined }), join(2, { limitPerSecond: undefined })]
+    const fails = async (): Promise<void> => {
+      await first.fleet.license.get(() => Promise.reject(new Error('503')), 60_000).catch(() => {})
+      setTimeout(() => void fails(), 1000)
+    }
+    void fails()
+    await clock.runUntil(100, true)
+    const got = second.fleet.license.get(read('{}').read, 60_000)
+    await clock.runUntil(8000, true)
+    expect(await Promise.race([got, 'none yet'])).toBe('{} 1')
+  })
+
   it('is read again although its time is in the future: the clock of Redis was set back', async () => {
     const members = [join(), join(2)]
     const reads = read('{}')
