@@ -775,7 +775,7 @@ if reads == '1' then
 elseif s.reader == id then
   -- It could not read it. Soon another process may try, and not only this one again.
   set('reader', 'none')
-  setMs('readerMs', now + 0.6 * leaseMs)
+  setMs('readerMs', now + 0.2 * leaseMs)
 end
 local sent = ''
 if s.licenseAt and s.licenseAt ~= knownAt then sent = s.license or redis.call('HGET', state, 'license') or '' end

@@ -40,6 +40,8 @@ interface FleetSettings {
   readonly requests: () => number
   /** Called with the slots to use from now on, or with `undefined` if the limit applies without slots. */
   readonly onLease: (lease: Lease | undefined) => void
+  /** Called when the license of another process has come. */
+  readonly onLicense?: () => void
   /** Called when Redis cannot be asked. Called again only if Redis has answered since. */
   readonly onTrouble: (message: string) => void
   /** Removes secrets from texts of Redis. */
@@ -332,6 +334,7 @@ export class Fleet {
     if (share.guestMs !== undefined) this.#guestMs = share.guestMs - this.#aheadMs
     this.#callIn(this.#isAskedAgain ? 0 : this.#renewInMs(share, nowMs))
     this.license.onShare(share, report)
+    if (share.license !== undefined) this.#settings.onLicense?.()
     this.apply()
     // Where each has its turn, events start to wait after each one.
     const isInVain = share.turns > 1 && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)

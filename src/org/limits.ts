@@ -164,6 +164,11 @@ export class Limits {
     this.#readIn(0)
   }
 
+  /** Reads the license soon if the last attempt has failed. */
+  retry(): void {
+    if (this.#failures > 0 && this.#tickTimer !== undefined) this.#readIn(0)
+  }
+
   stop(): void {
     clearTimeout(this.#readTimer)
     clearInterval(this.#tickTimer)

@@ -104,6 +104,7 @@ export class SharedLicense {
     } catch (error) {
       this.#isWanted = false
       this.#mayRead = false
+      if (this.#isReachable) this.#askSoon() // so that Redis chooses another process
       throw error
     }
   }

@@ -79,6 +79,9 @@ export function openLicense(deps: LicenseDeps): License {
         if (fleet?.isAway && !rateLimiter.hasStarted) beginAlone()
         delivery.pump()
       },
+      onLicense: () => {
+        if (limitPerSecond === undefined) limits.retry()
+      },
       onTrouble: message => diagnostics.warn('LOGFERRY_LIMITS', message, 'fleet'),
       redact: diagnostics.redact,
     })
@@ -166,10 +169,10 @@ export function openLicense(deps: LicenseDeps): License {
       if (isOpen) return
       isOpen = true
       reader.open()
+      limits.start() // first, so that the first report of the fleet says that the license is wanted
       if (fleet !== undefined) fleet.start()
       else if (limitPerSecond === undefined) beginAlone()
       if (licenseFile !== undefined) addRelease(licenseFile.release)
-      limits.start()
     },
     close: async () => {
       isOpen = false
