@@ -7,7 +7,7 @@ const pipe = { timeout: {}, 'buffer-bytes': {}, 'spool-max-bytes': {} }
 
 it.each([
   ['unreachable', warnings.unreachable(slow)],
-  ['asked too often', warnings.askedTooOften('too many', 429, 1000)],
+  ['asked too often', warnings.askedTooOften('too many', 429, 1000, false)],
   ['not answered', warnings.batchUnanswered(1_000_000, 1000, 'no answer')],
   ['refused', warnings.rejected('orders', 2, 'no such field')],
   ['an event too large', warnings.eventTooLarge(1_000_000)],

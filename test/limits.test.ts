@@ -94,6 +94,17 @@ describe.concurrent('apiRateLimitPerSecond', () => {
     expect(requestsPerSecond).toBeLessThanOrEqual(25)
   })
 
+  it('a 429 is no reason to advise the option limits, which is set', async () => {
+    await using limited = await startLimited({ apiRateLimitPerSecond: 50 })
+    const { shipper, warnings, emulator } = limited
+    await whenRead(shipper)
+    emulator.faults.answerNext(1, { status: 429, headers: { 'retry-after': '1' } })
+    shipper.ship({ n: 1 })
+    await shipper.flush()
+    const messages = warnings.map(({ message }) => message)
+    expect(messages).toContainEqual(expect.stringMatching(/rate limit is reached .*or raise the limit\.$/))
+  })
+
   it('is read again after refreshMs, and changes apply', async () => {
     await using limited = await startLimited({ apiRateLimitPerSecond: 100 }, { limits: { refreshMs: 1000 } })
     await whenRead(limited.shipper)

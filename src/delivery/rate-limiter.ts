@@ -444,6 +444,11 @@ export class RateLimiter {
     this.agreeOn(nowMs, agreed)
   }
 
+  /** True if the license limits the requests. */
+  get isLicensed(): boolean {
+    return this.isLeased || this.#limit !== Number.POSITIVE_INFINITY
+  }
+
   /** True if requests start at slots that no other process uses. */
   get isLeased(): boolean {
     return this.#lease !== undefined

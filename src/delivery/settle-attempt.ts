@@ -458,7 +458,7 @@ export class AttemptSettler {
     if (!isTrouble && !isLongWait && outcome.retryAfterMs === undefined) return
     if (isThrottled(outcome.status)) {
       const nextAtMs = Math.max(breaker.notBeforeMs, rateLimiter.notBeforeMs(nowMs))
-      diagnostics.warn(...askedTooOften(outcome.reason, outcome.status, nextAtMs - nowMs))
+      diagnostics.warn(...askedTooOften(outcome.reason, outcome.status, nextAtMs - nowMs, rateLimiter.isLicensed))
     } else if (isAlone) diagnostics.warn(...unreachableAlone(batch.dataset, reason))
     else diagnostics.warn(...unreachable(outcome))
   }

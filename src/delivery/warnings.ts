@@ -58,13 +58,16 @@ export function unreachableAlone(dataset: string, reason: string): WarningText {
   ]
 }
 
-/** @param waitMs time until the next request, in milliseconds; `Infinity` if the fleet has not given this process a turn yet */
-export function askedTooOften(reason: string, status: number, waitMs: number): WarningText {
+/**
+ * @param waitMs time until the next request, in milliseconds; `Infinity` if the fleet has not given this process a turn yet
+ * @param isLicensed true if the license already limits the requests
+ */
+export function askedTooOften(reason: string, status: number, waitMs: number, isLicensed: boolean): WarningText {
+  const hint = isLicensed ? '' : ' The option limits keeps requests within the rate of the license.'
   return [
     'LOGFERRY_UNREACHABLE',
     `the service's rate limit is reached (${status} ${reason}). Events are kept, and the next request follows ${whenItFollows(waitMs)}. ` +
-      'If this lasts, let fewer processes share the limit, or raise the limit. The option limits keeps requests within ' +
-      'the rate of the license.',
+      `If this lasts, let fewer processes share the limit, or raise the limit.${hint}`,
     'rate limit',
   ]
 }

@@ -15,7 +15,12 @@ it.each([
   [250, 'the next request follows in 250 ms.'],
   [7000, 'the next request follows in 7 s.'],
 ])('a wait of %d ms after a 429 is told in good English', (waitMs, expected) => {
-  expect(askedTooOften('busy', 429, waitMs)[1]).toContain(expected)
+  expect(askedTooOften('busy', 429, waitMs, false)[1]).toContain(expected)
+})
+
+it('a 429 is no reason to set the option limits if the license already limits the requests', () => {
+  expect(askedTooOften('busy', 429, 250, false)[1]).toMatch(/The option limits keeps requests within/)
+  expect(askedTooOften('busy', 429, 250, true)[1]).toMatch(/or raise the limit\.$/)
 })
 
 it('a 400 to every event names baseUrl, because nginx answers so to plain HTTP on a port with TLS', () => {
