@@ -66,7 +66,7 @@ export interface LimitsSettings {
 interface LimitsDeps {
   /**
    * Reads the organization. Calls `onUnusable` if it leaves out used fields that are invalid, and `onOld` if another process read
-   * it so long ago that it is to be read again at once.
+   * it so long ago that it is to be read again soon.
    */
   readonly readOrg: (onUnusable: (problem: string) => void, onOld: () => void) => Promise<Org>
   readonly setRate: (requestsPerSecond: number | undefined) => void
@@ -107,6 +107,8 @@ const maxRefreshMs = 3_600_000
  * counts, plus up to a tenth.
  */
 const firstRetryMs = { passing: 3000, other: 30_000 }
+/** Delay before an old license is read again, in milliseconds. The first request for events needs the first turn. */
+const rereadMs = 3000
 /** Number of failures in a row that are reported if the error passes on its own. */
 const failuresUntilWarned = 3
 /** Errors that pass on their own: they say nothing about the token or about its organization. */
@@ -263,7 +265,7 @@ export class Limits {
     this.#failures = 0
     this.#warned.delete('read')
     this.#apply(org)
-    this.#readIn(isOld ? 0 : this.#refreshMs)
+    this.#readIn(isOld ? rereadMs : this.#refreshMs)
   }
 
   /** Delay until the next read. Reads use at most a tenth of the requests that the license allows. */
