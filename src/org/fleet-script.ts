@@ -600,6 +600,7 @@ if not s.surveyedMs or (claimed and #claimed > 0)
   for _, other in ipairs(others) do
     if other.isLate and not isReturning then
       gone[#gone + 1] = other.id
+      if s.reader == other.id then set('reader', '') end
       setMs('lostMs', now)
     else
       demands[#demands + 1] = other

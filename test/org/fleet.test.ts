@@ -687,8 +687,8 @@ describe('the license', () => {
     await clock.runUntil(2300, true)
     await closed
     redis.state = 'there'
-    await clock.runUntil(30_000, true)
-    expect(await got).toBe('{} 1')
+    await clock.runUntil(10_000, true)
+    expect(await Promise.race([got, 'none yet'])).toBe('{} 1')
   })
 
   it('is read by each process while Redis is unavailable', async () => {
